@@ -74,9 +74,16 @@
 #undef dvt_save_params
 #undef dvt_load_params
 #undef dvt_load_idx
+#undef dvt_save_npz
+#undef dvt_save_npz_compressed
+#undef dvt_load_npz
+#undef dvt_load_image
+#undef dvt_save_image
 #undef dvt_read_npy
 #undef dvt_read_params
 #undef dvt_read_idx
+#undef dvt_read_npz
+#undef dvt_read_image
 #undef dvt_nn_sequential_add
 #undef dvt_from_values
 #undef dvt_param_data

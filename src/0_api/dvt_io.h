@@ -60,8 +60,8 @@ DVT_API const char *dvt_array_list_name(const dvt_array_list *list, int i);
 DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
 
 /* ---- files. Readers compare the header with the size of the file before they allocate. They need
-   at most 200 KiB beyond the arrays (Fortran order: 1 MiB more). From a pipe they read at most 1
-   GiB.
+   at most 200 KiB beyond the arrays (Fortran order: 1 MiB more; images: 300 KiB and two rows). From
+   a pipe they read at most 1 GiB; .npz files are not read from pipes.
    Writers write a temporary file in the same directory, sync it and rename it. So a failure keeps
    the old file. The new file gets the old one's mode, owner and group where the process may set
    them. Symbolic links are followed; other hard links keep the old file. Read-only files are not
@@ -82,7 +82,29 @@ DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx);
 /* Reads an IDX file, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64;
    16-bit integers become int32. */
 DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx);
+/* Write and read NumPy .npz files: zip archives of .npy files. dvt_save_npz stores the arrays, and
+   dvt_save_npz_compressed deflates them. names may be NULL: then they are "arr_0", "arr_1", ... as
+   NumPy's; names must differ. Reading gives the names without ".npy"; it checks every CRC and
+   refuses encrypted, overlapping and equally named members. Errors also: NAME, NULL_ARGUMENT. */
+DVT_API dvt_status dvt_save_npz(const char *path, dvt_array *const *arrays,
+                                const char *const *names, int n);
+DVT_API dvt_status dvt_save_npz_compressed(const char *path, dvt_array *const *arrays,
+                                           const char *const *names, int n);
+DVT_API dvt_array_list *dvt_load_npz(const char *path, dvt_ctx ctx);
+/* Reads a PNG, PGM or PPM image, found by content: (height, width, channels), uint8, or int32 if
+   samples have 16 bits. Gray has 1 channel, RGB 3, and alpha is one more; transparency of PNG
+   becomes alpha. Palettes and depths below 8 bits are expanded to 0..255, and Netpbm's samples are
+   scaled to 0..255 or 0..65535. Gamma and color profiles are ignored. */
+DVT_API dvt_array *dvt_load_image(const char *path, dvt_ctx ctx);
+/* Writes an image of shape (height, width) or (height, width, channels), by the extension of path:
+   .png (1 to 4 channels), .ppm (3) or .pgm (1). uint8 gives samples of 8 bits, and int32 gives
+   samples of 16 bits: values outside 0..65535 are refused. Floats in 0..1 give 8 bits: they are
+   clipped to 0..1, multiplied by 255 and rounded; NaN gives 0. Errors also: SHAPE, DTYPE, RANGE,
+   NAME (the extension), NULL_ARGUMENT. */
+DVT_API dvt_status dvt_save_image(const char *path, dvt_array *x);
 /* Read the same formats from memory, which may be freed afterwards. */
 DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx);
+DVT_API dvt_array_list *dvt_read_npz(const void *data, size_t bytes, dvt_ctx ctx);
+DVT_API dvt_array *dvt_read_image(const void *data, size_t bytes, dvt_ctx ctx);

@@ -254,6 +254,8 @@ DVTI_FN int dvti_fd_open_write(const char *path, dvti_fd_info *info);
 DVTI_FN int dvti_fd_create(const char *path, const dvti_fd_info *like);
 /* Reads up to n bytes. Returns 0 at the end, -1 on failure. */
 DVTI_FN int64_t dvti_fd_read(int fd, void *to, size_t n);
+/* Continues reading at byte `at` of a regular file. */
+DVTI_FN bool dvti_fd_seek(int fd, int64_t at);
 /* Writes all n bytes, or returns false. */
 DVTI_FN bool dvti_fd_write(int fd, const void *from, size_t n);
 /* Waits until the content has reached the disk. */

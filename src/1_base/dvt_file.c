@@ -65,6 +65,10 @@ DVTI_FN int dvti_fd_duplicate(int fd) {
     return _dup(fd);
 }
 
+DVTI_FN bool dvti_fd_seek(int fd, int64_t at) {
+    return _lseeki64(fd, at, SEEK_SET) == at;
+}
+
 #else
 
 #define dvti_fd_call_open(path, flags, mode) open((path), (flags) | O_CLOEXEC | O_NOCTTY, (mode))
@@ -228,6 +232,10 @@ DVTI_FN int dvti_fd_of_path(const char *path) {
 
 DVTI_FN int dvti_fd_duplicate(int fd) {
     return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+DVTI_FN bool dvti_fd_seek(int fd, int64_t at) {
+    return (int64_t)lseek(fd, (off_t)at, SEEK_SET) == at;
 }
 
 #undef DVTI_LINKS_MOST

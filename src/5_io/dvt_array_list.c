@@ -1,4 +1,5 @@
-/* Lists of named arrays, as parameter files hold them. */
+/* Lists of named arrays, as parameter files and archives hold them, and the names of others to be
+   written. */
 #include "5_io/dvt_io_internal.h"
 
 static void dvti_array_list_destroy(void *object) {
@@ -86,4 +87,53 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
               name, list->name ? "has " : "has no names: use dvt_array_list_at", known,
               text.length >= sizeof known ? "..." : "");
     return NULL;
+}
+
+/* ---- names ---- */
+static int dvti_names_compare(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names, int n,
+                                  const char **duplicate) {
+    const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
+    int i;
+    *duplicate = NULL;
+    if (!sorted) {
+        dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
+        return false;
+    }
+    for (i = 0; i < n; i++)
+        sorted[i] = names[i];
+    qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_names_compare);
+    for (i = 1; i < n && !*duplicate; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            *duplicate = sorted[i];
+    dvti_free((void *)sorted);
+    return true;
+}
+
+DVTI_FN bool dvti_named_arrays_check(const char *function, dvt_array *const *arrays,
+                                     const char *const *names, int n) {
+    const char *duplicate = NULL;
+    int i;
+    if (n < 0) {
+        dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected 0 or more arrays", function, n);
+        return false;
+    }
+    if (n && !arrays) {
+        dvti_null(function, "arrays");
+        return false;
+    }
+    for (i = 0; i < n; i++)
+        if (!arrays[i] || (names && !names[i])) {
+            dvti_null(function, arrays[i] ? "a name" : "an array");
+            return false;
+        }
+    if (names && n && !dvti_names_duplicate(function, names, n, &duplicate))
+        return false;
+    if (duplicate)
+        dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
+                  function, duplicate);
+    return !duplicate;
 }

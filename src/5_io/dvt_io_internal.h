@@ -1,6 +1,6 @@
 /* Shared by printing, the readers and the writers: byte buffers, the text of one float, and lists
-   of named arrays. Also files replaced when complete, buffered sources of bytes, decompression, and
-   elements as stored. No source holds a whole file in memory. */
+   of named arrays. Also files replaced when complete, buffered sources of bytes, compression,
+   archives, images, and elements as stored. No source holds a whole file in memory. */
 #ifndef DVTI_IO_H
 #define DVTI_IO_H
 #include "4_ops/dvt_op.h"
@@ -101,18 +101,34 @@ DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n);
    it. */
 DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok);
 
-/* ---- sources of untrusted bytes: memory, a file, or the compressed content of either ---- */
+/* ---- checksums ---- */
+/* The tables of CRC-32, for eight bytes at a time. */
+typedef struct dvti_crc {
+    uint32_t table[8][256];
+} dvti_crc;
+
+DVTI_FN void dvti_crc_build(dvti_crc *crc);
+/* Extends the CRC-32 `value` (0: of no bytes) by n bytes. */
+DVTI_FN uint32_t dvti_crc_more(const dvti_crc *crc, uint32_t value, const void *bytes, size_t n);
+/* Extends the Adler-32 `value` (1: of no bytes) by n bytes. */
+DVTI_FN uint32_t dvti_adler_more(uint32_t value, const void *bytes, size_t n);
+
+/* ---- sources of untrusted bytes: memory, a file, a part or the compressed content of one ---- */
 /* The largest peek. A source keeps this much in memory, and the state of decompression. */
 #define DVTI_SOURCE_PEEK 65536
 /* The most bytes that are read from pipes, devices and sockets, whose size is unknown. */
 #define DVTI_SOURCE_MOST ((int64_t)1 << 30)
 
-typedef struct dvti_gunzip dvti_gunzip;
+typedef struct dvti_unpack dvti_unpack;
+typedef struct dvti_source dvti_source;
+/* Reads up to n bytes and subtracts them from in->remaining. Returns 0 at the end, or when reading
+   failed; then in->reported is set. */
+typedef size_t (*dvti_source_pull)(dvti_source *in, void *to, size_t n);
 
 /* The bytes of a source, in the order of the file:
 
    | taken: read by the caller | ready: in memory, at `at` | remaining: not read yet |  */
-typedef struct dvti_source {
+struct dvti_source {
     const char *function, *what; /* for messages; what: the file */
     const unsigned char *at;     /* the next bytes, `ready` of them */
     size_t ready;
@@ -121,16 +137,23 @@ typedef struct dvti_source {
     bool known;        /* `remaining` is exact */
     bool ended;        /* a read passed the end; that read and later ones give 0 */
     bool reported;     /* reading failed, and the error is set */
-    int fd;            /* -1: memory, or compressed */
+    bool seekable;     /* memory or a regular file: dvti_source_seek works */
+    int fd;            /* -1: not a file */
     unsigned char *buffer;
-    dvti_gunzip *gunzip;
-} dvti_source;
+    dvti_source_pull pull; /* fills the buffer; NULL: memory, or compressed */
+    void *user;            /* for pull */
+    dvti_unpack *unpack;
+};
 
 DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const void *bytes,
                                 size_t size);
 /* Opens a file. Returns false with IO, NULL_ARGUMENT, HOST_MEMORY or NOT_BUILT set.
    dvti_source_close may be called in either case. */
 DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path);
+/* Begins a source of `bytes` bytes (an upper bound if !known) that `pull` reads, typically from
+   `whole`, whose function and name it gets. Returns false with HOST_MEMORY set. */
+DVTI_FN bool dvti_source_part(dvti_source *in, const dvti_source *whole, dvti_source_pull pull,
+                              void *user, int64_t bytes, bool known);
 DVTI_FN void dvti_source_close(dvti_source *in);
 /* Makes n bytes ready, at most DVTI_SOURCE_PEEK, or all that remain. Returns whether n are ready. 8
    bytes before `at` that were read stay readable. */
@@ -138,6 +161,9 @@ DVTI_FN bool dvti_source_peek(dvti_source *in, size_t n);
 /* Reads n bytes, or returns false. */
 DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n);
 DVTI_FN bool dvti_source_skip(dvti_source *in, int64_t n);
+/* Continues at byte `at` of memory or of a regular file. Returns false with FORMAT set for other
+   sources, and without an error for a position after the end. */
+DVTI_FN bool dvti_source_seek(dvti_source *in, int64_t at);
 /* Reads an unsigned integer of `bytes` bytes. */
 DVTI_FN uint64_t dvti_source_le(dvti_source *in, int bytes);
 DVTI_FN uint64_t dvti_source_be(dvti_source *in, int bytes);
@@ -173,6 +199,11 @@ DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape
    reports. */
 DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx);
+/* Returns an array on ctx whose elements `fill` writes to an array in host memory. NULL when that
+   returns false, or with the error set. */
+DVTI_FN dvt_array *dvti_stored_filled(const char *function, dvt_shape shape, dvt_dtype dtype,
+                                      dvt_ctx ctx, bool (*fill)(void *user, dvt_array *host),
+                                      void *user);
 /* Does dvti_stored_array for content that must end with the elements. Compares sizes before it
    allocates. Sets *fits to false, without an error, when the number of bytes differs. */
 DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
@@ -181,7 +212,7 @@ DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in,
    That is x itself if it already matches. Owned by the innermost scope; NULL with the error set. */
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype);
 
-/* ---- deflate (RFC 1951) and gzip (RFC 1952) ---- */
+/* ---- decompression: deflate (RFC 1951) in gzip (RFC 1952), zlib (RFC 1950) and zip ---- */
 #define DVTI_INFLATE_LOOKUP 11
 #define DVTI_INFLATE_CODE 15
 #define DVTI_INFLATE_HISTORY 32768 /* the maximum distance of a match */
@@ -228,11 +259,101 @@ DVTI_FN void dvti_inflate_slide(dvti_inflater *s, size_t keep);
 /* Turns a source that begins with a gzip header into the concatenated content of its members.
    Returns false with HOST_MEMORY set. */
 DVTI_FN bool dvti_source_gunzip(dvti_source *in);
+/* Begin a source with the content, of `bytes` bytes, of a zlib stream, or of the `packed` bytes of
+   a zip member with that CRC-32. It reads from raw, which must not be used meanwhile. Return false
+   with HOST_MEMORY set. */
+DVTI_FN bool dvti_source_zlib(dvti_source *in, dvti_source *raw, int64_t bytes);
+DVTI_FN bool dvti_source_zipped(dvti_source *in, dvti_source *raw, int64_t packed, int64_t bytes,
+                                uint32_t crc);
 /* Appends decompressed bytes after in->at. Returns false at the end, or with the error set. */
-DVTI_FN bool dvti_gunzip_more(dvti_source *in);
-DVTI_FN void dvti_gunzip_free(dvti_gunzip *gunzip);
+DVTI_FN bool dvti_unpack_more(dvti_source *in);
+DVTI_FN void dvti_unpack_free(dvti_unpack *unpack);
 /* The maximum compression ratio of deflate. */
 #define DVTI_DEFLATE_RATIO 1032
+
+/* ---- compression ---- */
+/* Receives compressed bytes, in pieces of at most 16 KiB. */
+typedef void (*dvti_sink)(void *user, const void *bytes, size_t n);
+typedef struct dvti_deflater dvti_deflater;
+
+/* Begins a deflated stream, inside a zlib stream if `zlib`. Needs 340 KiB. Returns NULL with
+   HOST_MEMORY set. */
+DVTI_FN dvti_deflater *dvti_deflate_begin(const char *function, bool zlib, dvti_sink sink,
+                                          void *user);
+DVTI_FN void dvti_deflate(dvti_deflater *s, const void *bytes, size_t n);
+/* Ends the stream and frees it. Returns the number of compressed bytes. */
+DVTI_FN int64_t dvti_deflate_end(dvti_deflater *s);
+
+/* ---- zip archives ---- */
+typedef struct dvti_zip_member {
+    char *name;
+    int64_t n_name;
+    int64_t at;  /* its local header */
+    int64_t end; /* where the next member or the directory begins */
+    int64_t packed, size;
+    uint32_t crc;
+    unsigned flags, method;
+} dvti_zip_member;
+
+typedef struct dvti_zip {
+    dvti_source *in;
+    dvti_zip_member *member; /* in the order of the directory */
+    int n;
+    size_t capacity;
+    int64_t directory;              /* where it begins */
+    const dvti_zip_member *current; /* the member being read */
+    uint32_t sum;                   /* of its bytes so far, if stored */
+    char what[320];                 /* its name and the archive's, for messages */
+    dvti_crc crc;
+} dvti_zip;
+
+/* Reads the directory. dvti_zip_free may be called in either case. */
+DVTI_FN bool dvti_zip_begin(dvti_zip *zip, dvti_source *in);
+DVTI_FN void dvti_zip_free(dvti_zip *zip);
+/* Refuses encrypted members, unknown methods, sizes that do not fit, overlaps and equal names. */
+DVTI_FN bool dvti_zip_check(dvti_zip *zip);
+/* Begins a source with the content of member i, after comparing its local header with the
+   directory. The caller closes it in either case. */
+DVTI_FN bool dvti_zip_open(dvti_zip *zip, int i, dvti_source *content);
+/* Checks what follows the current member, whose content was read to its end. */
+DVTI_FN bool dvti_zip_finish(dvti_zip *zip);
+
+/* ---- .npy, and .npz: a zip archive of it ---- */
+/* Reads an array that ends its source. */
+DVTI_FN dvt_array *dvti_npy_read(dvti_source *in, dvt_ctx ctx);
+/* Writes NumPy's header for an array in C order, and returns its length. */
+#define DVTI_NPY_HEADER_SIZE 512
+DVTI_FN size_t dvti_npy_header_text(char header[DVTI_NPY_HEADER_SIZE], dvt_dtype dtype,
+                                    dvt_shape shape);
+/* Returns the dtype that x has in a .npy file: float32 for bfloat16. */
+DVTI_FN dvt_dtype dvti_npy_dtype(const dvt_array *x);
+/* Implement dvt_read_npz and dvt_save_npz, for files of other names as well; `function` is the name
+   in messages. */
+DVTI_FN dvt_array_list *dvti_npz_read(dvti_source *in, dvt_ctx ctx);
+DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_array *const *arrays,
+                                 const char *const *names, int n, bool compressed);
+
+/* ---- images ---- */
+/* Read an image that ends its source, which begins with the format's first bytes. */
+DVTI_FN dvt_array *dvti_png_read(dvti_source *in, dvt_ctx ctx);
+DVTI_FN dvt_array *dvti_netpbm_read(dvti_source *in, dvt_ctx ctx);
+/* Predicts a byte from those at its left, above and above left, by a filter of PNG (0 to 4). */
+DVTI_FN int dvti_png_predict(int filter, int left, int up, int corner);
+
+/* An image to be written. */
+typedef struct dvti_image {
+    const char *function;
+    int64_t height, width;
+    int channels, bytes;       /* of a pixel; of a sample: 1 or 2 */
+    dvt_dtype dtype;           /* uint8, int32 or float32 */
+    const unsigned char *data; /* elements as files store them: little-endian */
+} dvti_image;
+
+/* Writes the samples of one row, big-endian. */
+DVTI_FN void dvti_image_row(const dvti_image *image, int64_t row, unsigned char *to);
+/* Return false with HOST_MEMORY set. */
+DVTI_FN bool dvti_png_write(dvti_file_out *out, const dvti_image *image);
+DVTI_FN bool dvti_netpbm_write(dvti_file_out *out, const dvti_image *image);
 
 /* ---- lists of named arrays ---- */
 struct dvt_array_list {
@@ -249,6 +370,13 @@ DVTI_FN dvt_array_list *dvti_array_list_new(const char *function);
 DVTI_FN bool dvti_array_list_add(const char *function, dvt_array_list *list, dvt_array *x);
 /* Allocates the names of the list's arrays, initially NULL. */
 DVTI_FN bool dvti_array_list_begin_names(const char *function, dvt_array_list *list);
+/* Checks the arguments of a writer of n arrays; names may be NULL. Returns false with the error
+   set. */
+DVTI_FN bool dvti_named_arrays_check(const char *function, dvt_array *const *arrays,
+                                     const char *const *names, int n);
+/* Sets *duplicate to a name that occurs twice, or to NULL. Returns false with HOST_MEMORY set. */
+DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names, int n,
+                                  const char **duplicate);
 /* Implement dvt_load_params and dvt_save_params; `function` is the name in messages. */
 DVTI_FN dvt_array_list *dvti_params_load(const char *function, const char *path, dvt_ctx ctx);
 DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,

@@ -215,7 +215,7 @@ static bool dvti_npy_parse(dvti_source *in, dvti_npy_header *header) {
     return dvti_source_skip(in, (int64_t)length);
 }
 
-static dvt_array *dvti_npy(dvti_source *in, dvt_ctx ctx) {
+DVTI_FN dvt_array *dvti_npy_read(dvti_source *in, dvt_ctx ctx) {
     dvti_npy_header header;
     dvt_array *x;
     int64_t begin;
@@ -247,7 +247,7 @@ DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx) {
         return NULL;
     }
     dvti_source_memory(&in, "dvt_read_npy", data, bytes);
-    result = dvti_npy(&in, ctx);
+    result = dvti_npy_read(&in, ctx);
     dvti_source_close(&in);
     return result;
 }
@@ -256,17 +256,18 @@ DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx) {
     dvti_source in;
     dvt_array *result = NULL;
     if (dvti_source_open(&in, "dvt_load_npy", path))
-        result = dvti_npy(&in, ctx);
+        result = dvti_npy_read(&in, ctx);
     dvti_source_close(&in);
     return result;
 }
 
 /* ---- writing ---- */
-static void dvti_npy_write_header(dvti_file_out *out, dvt_dtype dtype, dvt_shape shape) {
+DVTI_FN size_t dvti_npy_header_text(char header[DVTI_NPY_HEADER_SIZE], dvt_dtype dtype,
+                                    dvt_shape shape) {
     static const char *const descr[DVT_DTYPE_COUNT] = {"<f4", "<f8", "<f2", "<f4", "|i1",
                                                        "|u1", "<i4", "<i8", "|b1"};
-    char header[512], first[32];
-    dvti_text text = dvti_text_begin(header, sizeof header);
+    char first[32];
+    dvti_text text = dvti_text_begin(header, DVTI_NPY_HEADER_SIZE);
     int64_t begin = 10;
     dvti_text_add(&text, "%cNUMPY%c%c%c%c", 0x93, 1, 0, 0, 0);
     dvti_text_add(&text, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr[dtype],
@@ -280,22 +281,25 @@ static void dvti_npy_write_header(dvti_file_out *out, dvt_dtype dtype, dvt_shape
     begin = (int64_t)text.length - begin;
     header[8] = (char)(begin & 255);
     header[9] = (char)(begin >> 8);
-    dvti_file_write(out, header, text.length);
+    return text.length;
+}
+
+DVTI_FN dvt_dtype dvti_npy_dtype(const dvt_array *x) {
+    return x->dtype == DVT_BF16 ? DVT_F32 : x->dtype;
 }
 
 DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
-    dvt_dtype dtype;
+    char header[DVTI_NPY_HEADER_SIZE];
     dvt_scope_guard scope;
     dvt_array *host;
     dvti_file_out out;
     dvt_status status;
     if (!x)
         return dvti_null("dvt_save_npy", "x");
-    dtype = x->dtype == DVT_BF16 ? DVT_F32 : x->dtype;
     scope = dvt_scope_begin();
-    host = dvti_stored_host("dvt_save_npy", x, dtype);
+    host = dvti_stored_host("dvt_save_npy", x, dvti_npy_dtype(x));
     if (host && dvti_file_begin(&out, "dvt_save_npy", path)) {
-        dvti_npy_write_header(&out, dtype, x->shape);
+        dvti_file_write(&out, header, dvti_npy_header_text(header, host->dtype, x->shape));
         dvti_file_write(&out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
         status = dvti_file_end(&out, true);
     } else

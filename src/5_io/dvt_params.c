@@ -40,11 +40,9 @@ static bool dvti_params_other_format(dvti_params_reader *r) {
     at = r->in.at;
     size = r->in.ready;
     if (size >= 4 && memcmp(at, "PK\3\4", 4) == 0)
-        is =
-            dvti_bytes_contain(at, size < 512 ? size : 512, "data.pkl")
-                ? "a PyTorch file; load it there and save its arrays with numpy.save"
-                : "a NumPy .npz archive, as MXNet 2 writes in np mode; load it there and save each "
-                  "array with numpy.save";
+        is = dvti_bytes_contain(at, size < 512 ? size : 512, "data.pkl")
+                 ? "a PyTorch file; load it there and save its arrays with numpy.savez"
+                 : "a NumPy .npz archive, as MXNet 2 writes in np mode; read it with dvt_load_npz";
     else if (size >= 6 && memcmp(at, "\x93NUMPY", 6) == 0)
         is = "a NumPy .npy file; read it with dvt_load_npy";
     else
@@ -138,31 +136,6 @@ static bool dvti_params_head(dvti_params_reader *r, dvt_shape *shape) {
 }
 
 /* ---- names ---- */
-static int dvti_params_compare_names(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Sets *duplicate to a name that occurs twice, or to NULL. Returns false when memory is
-   exhausted. */
-static bool dvti_params_duplicate(const char *function, const char *const *names, int n,
-                                  const char **duplicate) {
-    const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
-    int i;
-    *duplicate = NULL;
-    if (!sorted) {
-        dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
-        return false;
-    }
-    for (i = 0; i < n; i++)
-        sorted[i] = names[i];
-    qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_params_compare_names);
-    for (i = 1; i < n && !*duplicate; i++)
-        if (strcmp(sorted[i - 1], sorted[i]) == 0)
-            *duplicate = sorted[i];
-    dvti_free((void *)sorted);
-    return true;
-}
-
 static bool dvti_params_name(dvti_params_reader *r, char **name) {
     uint64_t length = dvti_source_le(&r->in, 8);
     if (r->in.ended || length > (uint64_t)dvti_source_left(&r->in))
@@ -194,8 +167,8 @@ static bool dvti_params_names(dvti_params_reader *r, dvt_array_list *list) {
             return false;
     if (!dvti_source_at_end(&r->in))
         return dvti_params_wrong(r, "extra data follows its end");
-    if (count > 1 && !dvti_params_duplicate(r->in.function, (const char *const *)list->name,
-                                            list->n, &duplicate))
+    if (count > 1 &&
+        !dvti_names_duplicate(r->in.function, (const char *const *)list->name, list->n, &duplicate))
         return false;
     return !duplicate ||
            dvti_source_wrong(&r->in,
@@ -313,35 +286,12 @@ static void dvti_params_write_number(dvti_file_out *out, uint64_t value) {
     dvti_file_write(out, raw, 8);
 }
 
-static bool dvti_params_check_names(const char *function, const char *const *names, int n) {
-    const char *duplicate;
-    int i;
-    for (i = 0; i < n; i++)
-        if (!names[i]) {
-            dvti_null(function, "a name");
-            return false;
-        }
-    if (!dvti_params_duplicate(function, names, n, &duplicate))
-        return false;
-    if (duplicate)
-        dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
-                  function, duplicate);
-    return !duplicate;
-}
-
 DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
                                     dvt_array *const *arrays, const char *const *names, int n) {
     dvti_file_out out;
     bool ok = true;
     int i;
-    if (n < 0)
-        return dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected 0 or more arrays", function, n);
-    if (n && !arrays)
-        return dvti_null(function, "arrays");
-    for (i = 0; i < n; i++)
-        if (!arrays[i])
-            return dvti_null(function, "an array");
-    if ((names && n && !dvti_params_check_names(function, names, n)) ||
+    if (!dvti_named_arrays_check(function, arrays, names, n) ||
         !dvti_file_begin(&out, function, path))
         return dvti_failure();
     dvti_params_write_number(&out, DVTI_PARAMS_LIST);

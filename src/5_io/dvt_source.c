@@ -1,6 +1,6 @@
-/* Buffered sources of bytes for every format: from memory, from a file by a buffer of 64 KiB, or
-   decompressed from either (dvt_gzip.c). A source knows an upper bound of the remaining bytes. So
-   the sizes in a header are checked before anything is allocated for them. */
+/* Buffered sources of bytes for every format: from memory, from a file or a part of one by a buffer
+   of 64 KiB, or decompressed (dvt_unpack.c). A source knows an upper bound of the remaining bytes.
+   So the sizes in a header are checked before anything is allocated for them. */
 #include "5_io/dvt_io_internal.h"
 
 #define DVTI_SOURCE_HISTORY 8 /* readable bytes before in->at: decompression may step back */
@@ -13,7 +13,33 @@ DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const voi
     in->at = (const unsigned char *)bytes;
     in->ready = size;
     in->known = true;
+    in->seekable = true;
     in->fd = -1;
+}
+
+/* Allocates the buffer that `pull` fills. Returns false with HOST_MEMORY set. */
+static bool dvti_source_buffered(dvti_source *in, dvti_source_pull pull) {
+    in->buffer = (unsigned char *)dvti_alloc(DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
+    if (!in->buffer) {
+        dvti_fail_memory(in->function, DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
+        in->reported = true;
+        return false;
+    }
+    memset(in->buffer, 0, DVTI_SOURCE_HISTORY);
+    in->at = in->buffer + DVTI_SOURCE_HISTORY;
+    in->pull = pull;
+    return true;
+}
+
+DVTI_FN bool dvti_source_part(dvti_source *in, const dvti_source *whole, dvti_source_pull pull,
+                              void *user, int64_t bytes, bool known) {
+    dvti_source_memory(in, whole->function, NULL, 0);
+    in->what = whole->what;
+    in->user = user;
+    in->remaining = bytes;
+    in->known = known;
+    in->seekable = false;
+    return dvti_source_buffered(in, pull);
 }
 
 DVTI_FN bool dvti_source_wrong(dvti_source *in, const char *format, ...) {
@@ -40,33 +66,8 @@ static bool dvti_source_error(dvti_source *in, const char *what, int error) {
     return false;
 }
 
-DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path) {
-    dvti_fd_info info;
-    dvti_source_memory(in, function, NULL, 0);
-    if (!path) {
-        dvti_null(function, "path");
-        return false;
-    }
-    in->what = path;
-    errno = 0;
-    in->fd = dvti_fd_open_read(path, &info);
-    if (in->fd < 0)
-        return dvti_source_error(in, "opened", errno);
-    in->known = info.regular;
-    in->remaining = info.regular ? info.size : DVTI_SOURCE_MOST;
-    in->buffer = (unsigned char *)dvti_alloc(DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
-    if (!in->buffer) {
-        dvti_fail_memory(function, DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
-        in->reported = true;
-        return false;
-    }
-    memset(in->buffer, 0, DVTI_SOURCE_HISTORY);
-    in->at = in->buffer + DVTI_SOURCE_HISTORY;
-    return true;
-}
-
 /* Reads up to n bytes from the file. Returns 0 at its end, or when it cannot be read. */
-static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
+static size_t dvti_source_pull_file(dvti_source *in, void *to, size_t n) {
     int64_t most = in->known ? in->remaining : in->remaining + 1,
             got; /* 1: tests whether more follows */
     if (most == 0 || in->reported)
@@ -99,15 +100,33 @@ static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
     return (size_t)got;
 }
 
-static bool dvti_source_fill_file(dvti_source *in) {
-    size_t got, history = (size_t)(in->at - in->buffer); /* less after decompression stepped back */
-    history = DVTI_MIN(history, DVTI_SOURCE_HISTORY);
-    memmove(in->buffer + DVTI_SOURCE_HISTORY - history, in->at - history, history + in->ready);
+DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path) {
+    dvti_fd_info info;
+    dvti_source_memory(in, function, NULL, 0);
+    if (!path) {
+        dvti_null(function, "path");
+        return false;
+    }
+    in->what = path;
+    errno = 0;
+    in->fd = dvti_fd_open_read(path, &info);
+    if (in->fd < 0)
+        return dvti_source_error(in, "opened", errno);
+    in->known = in->seekable = info.regular;
+    in->remaining = info.regular ? info.size : DVTI_SOURCE_MOST;
+    return dvti_source_buffered(in, dvti_source_pull_file);
+}
+
+/* Empties the buffer and continues at byte `at`. */
+static bool dvti_source_seek_file(dvti_source *in, int64_t at, int64_t size) {
+    errno = 0;
+    if (!dvti_fd_seek(in->fd, at))
+        return dvti_source_error(in, "read", errno);
     in->at = in->buffer + DVTI_SOURCE_HISTORY;
-    got = dvti_source_pull(in, in->buffer + DVTI_SOURCE_HISTORY + in->ready,
-                           DVTI_SOURCE_PEEK - in->ready);
-    in->ready += got;
-    return got > 0;
+    in->ready = 0;
+    in->taken = at;
+    in->remaining = size - at;
+    return true;
 }
 
 static void dvti_source_close_file(dvti_source *in) {
@@ -115,15 +134,10 @@ static void dvti_source_close_file(dvti_source *in) {
         (void)dvti_fd_close(in->fd);
 }
 #else
-static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
+static bool dvti_source_seek_file(dvti_source *in, int64_t at, int64_t size) {
     (void)in;
-    (void)to;
-    (void)n;
-    return 0;
-}
-
-static bool dvti_source_fill_file(dvti_source *in) {
-    (void)in;
+    (void)at;
+    (void)size;
     return false;
 }
 
@@ -135,22 +149,33 @@ static void dvti_source_close_file(dvti_source *in) {
 DVTI_FN void dvti_source_close(dvti_source *in) {
     dvti_source_close_file(in);
     dvti_free(in->buffer);
-    dvti_gunzip_free(in->gunzip);
+    dvti_unpack_free(in->unpack);
     in->fd = -1;
     in->buffer = NULL;
-    in->gunzip = NULL;
+    in->pull = NULL;
+    in->unpack = NULL;
     in->at = NULL;
     in->ready = 0;
 }
 
 /* ---- bytes ---- */
+static bool dvti_source_fill_buffer(dvti_source *in) {
+    size_t got, history = (size_t)(in->at - in->buffer); /* less after decompression stepped back */
+    history = DVTI_MIN(history, DVTI_SOURCE_HISTORY);
+    memmove(in->buffer + DVTI_SOURCE_HISTORY - history, in->at - history, history + in->ready);
+    in->at = in->buffer + DVTI_SOURCE_HISTORY;
+    got = in->pull(in, in->buffer + DVTI_SOURCE_HISTORY + in->ready, DVTI_SOURCE_PEEK - in->ready);
+    in->ready += got;
+    return got > 0;
+}
+
 /* Makes at least one more byte ready. Returns false at the end, or with the error set. */
 static bool dvti_source_fill(dvti_source *in) {
     if (in->reported)
         return false;
-    if (in->gunzip)
-        return dvti_gunzip_more(in);
-    return in->fd >= 0 && dvti_source_fill_file(in);
+    if (in->unpack)
+        return dvti_unpack_more(in);
+    return in->pull && dvti_source_fill_buffer(in);
 }
 
 DVTI_FN bool dvti_source_peek(dvti_source *in, size_t n) {
@@ -175,8 +200,8 @@ DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n) {
         if (got) {
             memcpy(at, in->at, got);
             dvti_source_advance(in, got);
-        } else if (in->fd >= 0 && n >= DVTI_SOURCE_PEEK) { /* bypasses the empty buffer */
-            got = dvti_source_pull(in, at, (size_t)n);
+        } else if (in->pull && n >= DVTI_SOURCE_PEEK) { /* bypasses the empty buffer */
+            got = in->pull(in, at, (size_t)n);
             in->taken += (int64_t)got;
             in->ended = got == 0;
         } else
@@ -196,6 +221,26 @@ DVTI_FN bool dvti_source_skip(dvti_source *in, int64_t n) {
         n -= (int64_t)got;
     }
     return !in->ended;
+}
+
+DVTI_FN bool dvti_source_seek(dvti_source *in, int64_t at) {
+    int64_t size = in->taken + dvti_source_left(in), move = at - in->taken;
+    if (!in->seekable)
+        return dvti_source_wrong(
+            in,
+            "it is a pipe, a device or compressed, and this format is read from its end; write it "
+            "to a regular file first");
+    if (in->reported || at < 0 || at > size)
+        return false;
+    in->ended = false;
+    if (in->pull && (move < 0 || (uint64_t)move > in->ready))
+        return dvti_source_seek_file(in, at, size);
+    if (move) {
+        in->at += move;
+        in->ready = (size_t)((int64_t)in->ready - move);
+        in->taken = at;
+    }
+    return true;
 }
 
 DVTI_FN uint64_t dvti_bytes_value(const unsigned char *at, int bytes, bool big_endian) {

@@ -179,29 +179,48 @@ DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape
     return dvti_mul(n, stored->bytes, bytes);
 }
 
-DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
-                                     bool fortran_order, dvt_ctx ctx) {
+DVTI_FN dvt_array *dvti_stored_filled(const char *function, dvt_shape shape, dvt_dtype dtype,
+                                      dvt_ctx ctx, bool (*fill)(void *user, dvt_array *host),
+                                      void *user) {
     dvt_array *host, *result = NULL;
     dvt_scope_guard scope;
-    bool filled = false;
+    bool filled;
     ctx = dvti_ctx(ctx);
     scope = dvt_scope_begin();
-    host = dvti_array_new(in->function, shape, stored->dtype,
-                          dvti_is_host_memory(ctx) ? ctx : dvt_cpu());
-    if (host)
-        filled = fortran_order && shape.ndim > 1
-                     ? dvti_fortran_fill(stored, in, host)
-                     : dvti_stored_fill(stored, in, dvti_view_of(host).data, dvt_size(host), 0);
+    host = dvti_array_new(function, shape, dtype, dvti_is_host_memory(ctx) ? ctx : dvt_cpu());
+    filled = host && fill(user, host);
     if (filled && dvti_is_host_memory(ctx))
         result = host;
     else if (filled) {
-        result = dvti_array_new(in->function, shape, stored->dtype, ctx);
-        if (result && dvti_copy_elements(in->function, result, host) != DVT_OK)
+        result = dvti_array_new(function, shape, dtype, ctx);
+        if (result && dvti_copy_elements(function, result, host) != DVT_OK)
             result = NULL;
     }
     dvt_keep(result);
     dvt_scope_end(&scope);
     return result;
+}
+
+typedef struct dvti_stored_job {
+    const dvti_stored *stored;
+    dvti_source *in;
+    bool fortran_order;
+} dvti_stored_job;
+
+static bool dvti_stored_run(void *user, dvt_array *host) {
+    const dvti_stored_job *job = (const dvti_stored_job *)user;
+    return job->fortran_order && host->shape.ndim > 1
+               ? dvti_fortran_fill(job->stored, job->in, host)
+               : dvti_stored_fill(job->stored, job->in, dvti_view_of(host).data, dvt_size(host), 0);
+}
+
+DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+                                     bool fortran_order, dvt_ctx ctx) {
+    dvti_stored_job job;
+    job.stored = stored;
+    job.in = in;
+    job.fortran_order = fortran_order;
+    return dvti_stored_filled(in->function, shape, stored->dtype, ctx, dvti_stored_run, &job);
 }
 
 DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,

@@ -283,8 +283,21 @@ DVT_FAULTS(files) {
         } else
             run->failed = 1;
     }
+    FAULTS_OK(dvt_save_npz(path_of("x.npz"), pair, names, 2));
+    FAULTS_OK(dvt_save_npz_compressed(path_of("x.npz"), pair, names, 2));
+    if (!run->failed)
+        FAULTS_ADD(dvt_array_list_find(dvt_load_npz(path_of("x.npz"), dvt_cpu()), "two"));
+    FAULTS_OK(dvt_save_image(path_of("x.png"), x));
+    if (!run->failed)
+        FAULTS_ADD(dvt_load_image(path_of("x.png"), dvt_cpu()));
+    FAULTS_OK(dvt_save_image(path_of("x.pgm"), x));
+    if (!run->failed)
+        FAULTS_ADD(dvt_load_image(path_of("x.pgm"), dvt_cpu()));
     remove(path_of("x.npy"));
     remove(path_of("x.params"));
+    remove(path_of("x.npz"));
+    remove(path_of("x.png"));
+    remove(path_of("x.pgm"));
 }
 
 /* A failing writer leaves the file unchanged. */

@@ -93,6 +93,15 @@ static dvt_array *load_params(const char *path) {
     return list ? dvt_array_list_at(list, 0) : NULL;
 }
 
+static dvt_array *load_npz(const char *path) {
+    dvt_array_list *list = dvt_load_npz(path, dvt_cpu());
+    return list ? dvt_array_list_at(list, 0) : NULL;
+}
+
+static dvt_array *load_image(const char *path) {
+    return dvt_load_image(path, dvt_cpu());
+}
+
 /* Returns an array of that many bytes, to compare with the memory that a reader uses. */
 static dvt_array *bytes_alone(const char *bytes) {
     return dvt_empty(DVT_SHAPE(strtoll(bytes, NULL, 10)), DVT_U8, dvt_cpu());
@@ -279,6 +288,20 @@ DVT_TEST(files_peak_memory_of_params_and_gz) {
     CHECK(remove(gz) == 0);
 }
 
+DVT_TEST(files_peak_memory_of_npz_and_images) {
+    const char *path = path_of("peak.npz"), *png = path_of("peak.png");
+    long long array = peak_of_bytes(2000000);
+    dvt_array *x = dvt_ones(DVT_SHAPE(500000), DVT_F32, dvt_cpu());
+    CHECK(dvt_save_npz(path, &x, NULL, 1) == DVT_OK);
+    CHECK_MOST(peak_of_load(load_npz, path), array + SMALL);
+    CHECK(dvt_save_npz_compressed(path, &x, NULL, 1) == DVT_OK);
+    CHECK_MOST(peak_of_load(load_npz, path), array + SMALL);
+    CHECK(remove(path) == 0);
+    CHECK(dvt_save_image(png, dvt_zeros(DVT_SHAPE(2000, 1000), DVT_U8, dvt_cpu())) == DVT_OK);
+    CHECK_MOST(peak_of_load(load_image, png), array + SMALL + (64 << 10));
+    CHECK(remove(png) == 0);
+}
+
 #if defined(__has_feature)
 #if __has_feature(memory_sanitizer) /* it needs its own read() to know what is initialized */
 #define NO_READ_LIMIT
@@ -341,6 +364,8 @@ DVT_TEST(files_refused_by_their_first_bytes) {
         refused(load_npy, path, "not an .npy");
         refused(load_idx, path, "not an IDX");
         refused(load_params, path, "not an MXNet parameter file");
+        refused(load_npz, path, "not an .npz");
+        refused(load_image, path, "not a PNG");
     }
     CHECK(write_npy(path, "{'descr': '<f4', 'fortran_order': False, 'shape': (500000000,), }", 4));
     refused(load_npy, path, "but 4 bytes follow it");
@@ -351,6 +376,8 @@ DVT_TEST(files_refused_by_their_first_bytes) {
         refused(load_npy, "/dev/zero", "not an .npy");
         refused(load_idx, "/dev/zero", "not an IDX");
         refused(load_params, "/dev/zero", "not an MXNet parameter file");
+        refused(load_npz, "/dev/zero", "not an .npz");
+        refused(load_image, "/dev/zero", "not a PNG");
     }
 }
 
@@ -447,6 +474,25 @@ DVT_TEST(files_pipes) {
     CHECK_CLOSE(dvt_item_at(load_from(load_params, pipe_path, bytes, n), DVT_SHAPE(999)), 999, 0);
     CHECK_REFUSED(load_from(load_params, pipe_path, bytes, n - 9), DVT_ERR_FORMAT,
                   "beyond the end");
+    free(bytes);
+    x = dvt_ones(DVT_SHAPE(10), DVT_F32, dvt_cpu()); /* so few bytes that one write has them all */
+    CHECK(dvt_save_npz(path, &x, NULL, 1) == DVT_OK);
+    bytes = golden_file(path, &n);
+    CHECK_REFUSED(load_from(load_npz, pipe_path, bytes, n), DVT_ERR_FORMAT,
+                  "it is a pipe, a device or compressed");
+    free(bytes);
+    x = dvt_full(DVT_SHAPE(200, 300), 1, DVT_U8, dvt_cpu());
+    CHECK(remove(path) == 0);
+    path = path_of("image.pgm");
+    CHECK(dvt_save_image(path, x) == DVT_OK);
+    bytes = golden_file(path, &n);
+    CHECK_CLOSE(dvt_item_at(load_from(load_image, pipe_path, bytes, n), DVT_SHAPE(199, 299, 0)), 1,
+                0);
+    CHECK_REFUSED(load_from(load_image, pipe_path, bytes, n - 1), DVT_ERR_FORMAT,
+                  "ends in the middle");
+    bytes[n] = 0;
+    CHECK_REFUSED(load_from(load_image, pipe_path, bytes, n + 1), DVT_ERR_FORMAT,
+                  "something follows the image");
     free(bytes);
     CHECK(remove(path) == 0);
     CHECK(remove(pipe_path) == 0);

@@ -37,9 +37,9 @@ export WINEDEBUG=-all WINEPREFIX="$PWD/$D/wine"
 
 flags="-std=gnu11 -I. -Itests"
 SUBJECTS="arrays base call_sites conv conversions copies core data data_parallel elementwise faults
-heap idx index inflate loader matmul messages npy params pool prewarm print progress random
-random_engines reduce save_load scopes sort thread_pool thread_pool_plain threads threads_devices
-trainer views virtual virtual_failing warnings"
+heap idx index inflate loader matmul messages npy npz_files params pool prewarm print progress
+random random_engines reduce save_load scopes sort thread_pool thread_pool_plain threads
+threads_devices trainer views virtual virtual_failing warnings"
 files=$(for subject in $SUBJECTS; do echo "tests/unit/test_$subject.c"; done)
 [ -z "${DVT_TEST_FULL:-}" ] || files=$(ls tests/unit/*.c)
 build() {
