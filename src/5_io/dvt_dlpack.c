@@ -303,8 +303,8 @@ static bool dvti_dl_describe(dvti_dl_export *out, dvt_dl_tensor *tensor, dvt_arr
     return tensor->data != NULL;
 }
 
-/* Checks the arguments, and sets *copies to whether x has to be copied. Returns false with the error
-   set if it cannot be exported. */
+/* Checks the arguments, and sets *copies to whether x has to be copied. Returns false with the
+   error set if it cannot be exported. */
 static bool dvti_dl_exportable(const char *function, dvt_array *x, dvt_dl_copy copy, bool versioned,
                                bool *copies) {
     bool negative = false;

@@ -1,5 +1,5 @@
-/* Memory and streams of other CUDA code: arrays on its memory, the order of its streams, DLPack. The
-   driver is called directly, as another library would. */
+/* Memory and streams of other CUDA code: arrays on its memory, the order of its streams, DLPack.
+   The driver is called directly, as another library would. */
 #include "on_gpu.h"
 #include <dlfcn.h>
 

@@ -100,7 +100,7 @@ DVT_TEST(from_memory_strides) {
     CHECK_INT(dvt_item_int(dvt_sum(x, DVT_ALL)), 20);
 }
 
-/* Compares random layouts with indices computed here. Whatever is writable has distinct elements. */
+/* Compares random layouts with indices computed here. Writable arrays have distinct elements. */
 DVT_TEST(from_memory_random_layouts) {
     enum { MIDDLE = 500, MOST = 256 };
 
@@ -147,12 +147,12 @@ DVT_TEST(from_memory_random_layouts) {
 }
 
 DVT_TEST(from_memory_dtypes) {
-    static const float halves[] = {-1.5f, 0, 2.5f};
+    static const float numbers[] = {-1.5f, 0, 2.5f};
     dvt_ctx cpu = dvt_cpu();
     int d;
     for (d = 0; d < DVT_DTYPE_COUNT; d++)
         DVT_SCOPE {
-            dvt_array *host = dvt_from_host(halves, DVT_SHAPE(3), DVT_F32, cpu);
+            dvt_array *host = dvt_from_host(numbers, DVT_SHAPE(3), DVT_F32, cpu);
             dvt_array *made = dvt_astype(host, (dvt_dtype)d);
             char bytes[3 * 8 + 8];
             char *at = bytes + (8 - (uintptr_t)bytes % 8) % 8;
