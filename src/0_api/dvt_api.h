@@ -12,6 +12,7 @@
 #include "0_api/dvt_random.h"
 #include "0_api/dvt_autograd.h"
 #include "0_api/dvt_io.h"
+#include "0_api/dvt_dlpack.h"
 #include "0_api/dvt_gpu.h"
 #if !defined(DEVTENSOR_NO_NN)
 #include "0_api/dvt_nn.h"

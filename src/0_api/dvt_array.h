@@ -34,6 +34,27 @@ DVT_API dvt_array *dvt_linspace(double start, double stop, int64_t num, dvt_dtyp
    afterwards. */
 DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
 
+/* Returns memory to its owner. Runs on the thread that releases the last array on the memory. It
+   may release arrays, and must not call other functions of the library. */
+typedef void (*dvt_release_fn)(void *user);
+/* Creates an array on memory of the caller. It is written by functions that write in place, and by
+   no others. On cpu() and virtual GPUs this is host memory, on a CUDA GPU memory of that GPU.
+   `data` points to the element whose indices are 0. `strides` are in elements and may be negative
+   or 0; NULL: C order. bool elements are bytes of 0 or 1.
+   The library calls release(user) once: when the last array, view and recorded operation that needs
+   the memory is gone, and the queued work that uses it is done. A failed call never calls it. NULL:
+   the memory outlives all of them.
+   If several indices may reach one element, the array is for reading only, as a broadcast view. Two
+   such arrays on the same memory count as different blocks: dvt_shares_memory returns false, and a
+   backward pass does not notice writes through the other one (see dvt_mark_written).
+   Copies: never.  Waits: no, but releasing it waits for its GPU.
+   Owns: the caller owns the memory, which dvt_memory_query and memory limits leave out.
+   Errors: VALUE (data is no multiple of the dtype's size; not memory of that GPU), RANGE (strides
+   beyond the address space). */
+DVT_API dvt_array *dvt_from_memory(void *data, dvt_shape shape, const int64_t *strides,
+                                   dvt_dtype dtype, dvt_release_fn release, void *user,
+                                   dvt_ctx ctx);
+
 /* Creates an array from values in C order, one per element. The C type gives the dtype:
      dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2, 3), dvt_gpu(0), 1, 2, 3, 4, 5, 6);
    T is bool, float, double, signed or unsigned char, int, int32_t or int64_t. Other types do not
@@ -67,7 +88,7 @@ DVT_API bool dvt_shares_memory(const dvt_array *a, const dvt_array *b);
 /* Returns the source location of the call that created x, "main.c:42"; "" if unknown. Owns: x. */
 DVT_API const char *dvt_made_at(const dvt_array *x);
 /* Returns the address of the first element in host memory, to read or write in place by the
-   strides. Valid while x lives.
+   strides. Valid while x lives. dvt_cuda_address is the same for CUDA GPUs.
    The library does not see these writes: a backward pass that needs a recorded value silently uses
    the new one, unless dvt_mark_written is called after the write.
    Waits: for x.  Errors: CONTEXT for arrays on a GPU (use dvt_to_host or dvt_copyto). */

@@ -13,6 +13,7 @@
 #undef dvt_arange
 #undef dvt_linspace
 #undef dvt_from_host
+#undef dvt_from_memory
 #undef dvt_dim
 #undef dvt_stride
 #undef dvt_data
@@ -58,11 +59,17 @@
 #undef dvt_set_num_threads
 #undef dvt_set_cpu_isa
 #undef dvt_cpu_query
+#undef dvt_from_dlpack
+#undef dvt_from_dlpack_versioned
+#undef dvt_to_dlpack
+#undef dvt_to_dlpack_versioned
 #undef dvt_memory_query
 #undef dvt_trim_memory
 #undef dvt_set_memory_limit
 #undef dvt_prewarm
 #undef dvt_set_cuda_stream
+#undef dvt_cuda_order_after
+#undef dvt_cuda_order_before
 #undef dvt_cuda_address
 #undef dvt_print
 #undef dvt_print_file

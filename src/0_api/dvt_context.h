@@ -125,7 +125,8 @@ typedef struct dvt_stats {
     int64_t kernels;        /* operations started, on every context */
     int64_t waits;          /* times that a caller waited for a device */
     int64_t implicit_reads; /* calls of dvt_print, dvt_item and dvt_to_host on GPU arrays */
-    int64_t arrays, blocks_of_memory; /* existing now: array objects, device and host buffers */
+    /* existing now: array objects; buffers of devices, host and caller */
+    int64_t arrays, blocks_of_memory;
 } dvt_stats;
 
 /* Returns the counters of the process. Waits: no. */

@@ -2,10 +2,10 @@
    compiled before their first use, streams and addresses shared with other CUDA code of the
    process. */
 
-/* Memory of one device. The allocator keeps released memory for reuse; `reserved` includes it. In
-   host memory (cpu() and virtual GPUs) each device keeps at most DEVTENSOR_CPU_CACHE bytes, a
-   quarter of the machine's memory unless set. Used and kept memory together stay below 5/4 of the
-   peak use plus 64 MiB. */
+/* Memory of one device, without memory of the caller (dvt_from_memory). The allocator keeps
+   released memory for reuse; `reserved` includes it. In host memory (cpu() and virtual GPUs) each
+   device keeps at most DEVTENSOR_CPU_CACHE bytes, a quarter of the machine's memory unless set.
+   Used and kept memory together stay below 5/4 of the peak use plus 64 MiB. */
 typedef struct dvt_memory_stats {
     int64_t used, used_peak;         /* bytes of arrays and workspaces */
     int64_t reserved, reserved_peak; /* bytes taken from the GPU or from host memory */
@@ -44,7 +44,15 @@ DVT_API void *dvt_cuda_stream(dvt_ctx ctx);
    alive. NULL restores its own stream. Waits: for work queued before. Owns: the caller keeps the
    stream. Errors: NO_DEVICE, UNSUPPORTED (not a CUDA GPU). */
 DVT_API dvt_status dvt_set_cuda_stream(void *stream, dvt_ctx ctx);
+/* Order gpu(i) and a CUstream of other code, without waiting on the host. _after: later work of
+   gpu(i) begins when the work queued in the stream is done. _before: later work in the stream
+   begins when the work queued on gpu(i) is done. The stream belongs to the GPU's primary context;
+   NULL is its default stream. For an event, call cuStreamWaitEvent with dvt_cuda_stream(ctx).
+   Waits: no. Errors: NO_DEVICE, UNSUPPORTED (not a CUDA GPU), and earlier failures of the GPU. */
+DVT_API dvt_status dvt_cuda_order_after(void *stream, dvt_ctx ctx);
+DVT_API dvt_status dvt_cuda_order_before(void *stream, dvt_ctx ctx);
 /* Returns the CUdeviceptr of x's first element. It is valid while x lives, for work in the order of
-   dvt_cuda_stream. Copies: never. Waits: no. Owns: x. Errors: CONTEXT (x is not on a CUDA GPU), and
-   earlier failures of the GPU; 0 is returned. */
+   dvt_cuda_stream. Other streams need dvt_cuda_order_before and dvt_cuda_order_after.
+   Copies: never. Waits: no. Owns: x. Errors: CONTEXT (x is not on a CUDA GPU), and earlier failures
+   of the GPU; 0 is returned. */
 DVT_API uint64_t dvt_cuda_address(dvt_array *x);

@@ -29,6 +29,7 @@
      [dvt:random]   random numbers
      [dvt:autograd] gradients
      [dvt:io]       printing and files
+     [dvt:dlpack]   arrays shared with other libraries
      [dvt:gpu]      device memory, compiled kernels, streams
      [dvt:nn]       networks
      [dvt:train]    training and data

@@ -1,16 +1,30 @@
 /* Storages, arrays and views, and the functions that inspect an array. */
 #include "2_core/dvt_core.h"
 
-static void dvti_storage_release(dvti_storage *storage) {
+DVTI_FN void dvti_storage_own(dvti_storage *storage) {
+    dvti_atomic_add(&storage->references, 1);
+    dvti_count(DVTI_COUNT_SHARERS, 1);
+}
+
+/* The owner's function comes last, because it may release other arrays. */
+DVTI_FN void dvti_storage_release(dvti_storage *storage) {
+    dvti_device *device = storage->device;
+    void (*release)(void *user) = storage->release;
+    void *user = storage->user;
     if (dvti_atomic_load(&storage->references) != 1 &&
         dvti_atomic_add(&storage->references, -1) != 0) {
         dvti_count(DVTI_COUNT_SHARERS, -1);
         return;
     }
-    storage->device->backend->release(storage->device, storage->data, storage->bytes);
-    dvti_device_end(storage->device);
+    if (!release)
+        device->backend->release(device, storage->data, storage->bytes);
+    else if (device->backend->settle && storage->bytes)
+        device->backend->settle(device, storage->data, storage->bytes);
+    dvti_device_end(device);
     dvti_count(DVTI_COUNT_STORAGES, -1);
     dvti_small_free(storage, sizeof *storage);
+    if (release)
+        release(user);
 }
 
 /* The array that this thread is allocating; shape is NULL if there is none. */
@@ -50,11 +64,7 @@ static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t
         dvti_device_end(device);
         return NULL;
     }
-    storage->version = 0;
-    storage->references = 1;
-    storage->device = device;
-    storage->ctx = ctx;
-    storage->bytes = bytes;
+    dvti_storage_begin(storage, device, ctx, bytes);
     dvti_count(DVTI_COUNT_STORAGES, 1);
     return storage;
 }
@@ -108,10 +118,9 @@ DVTI_FN void dvti_memory_advice_write(char *buffer, size_t size) {
 
 #undef DVTI_MANY_ARRAYS
 
-/* Creates an array on a storage. Takes over the caller's reference to it, also on failure. No two
-   positions may share an element. */
-static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, const dvt_shape *shape,
-                                const int64_t *stride, int64_t offset, dvt_dtype dtype) {
+DVTI_FN dvt_array *dvti_array_on(const char *function, dvti_storage *storage,
+                                 const dvt_shape *shape, const int64_t *stride, int64_t offset,
+                                 dvt_dtype dtype) {
     dvt_array *x = (dvt_array *)dvti_small_alloc(sizeof *x);
     int i;
     if (!x || !dvti_object_begin(x, dvti_array_destroy, function)) {
@@ -196,8 +205,7 @@ static bool dvti_repeats(const dvt_shape *shape, const int64_t *stride) {
 DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
                                  const int64_t *stride, int64_t offset) {
     dvt_array *view;
-    dvti_atomic_add(&x->storage->references, 1);
-    dvti_count(DVTI_COUNT_SHARERS, 1);
+    dvti_storage_own(x->storage);
     view = dvti_array_on(function, x->storage, &shape, stride, offset, x->dtype);
     if (view)
         view->broadcast = x->broadcast || dvti_repeats(&shape, stride);

@@ -176,6 +176,12 @@ typedef struct dvti_backend {
        5). Other operations do not need this. NULL: always launch. */
     bool (*multiply_small)(const dvti_kernel *kernel, const dvti_matrices *product);
     bool compiles; /* kernels are compiled at their first use, or by dvt_prewarm */
+    /* Memory of the caller, which becomes an array without `acquire` and `release`. borrow: checks
+       that the device can use it. NULL: it can use any host memory. settle: returns when the work
+       queued so far no longer uses it. Reports no error, so that the next `wait` does, and never
+       fails. NULL: no work is ever queued. */
+    dvt_status (*borrow)(dvti_device *device, const char *function, const void *at, int64_t bytes);
+    void (*settle)(dvti_device *device, const void *at, int64_t bytes);
 } dvti_backend;
 
 /* A kind of device in this build. Any thread may call any function at any time, but the library
@@ -198,6 +204,9 @@ typedef struct dvti_backend_kind {
     void (*version)(dvti_text *text);
     /* Adds a line below the table of dvt_print_devices. NULL: none. */
     void (*notes)(dvti_text *text);
+    /* DVT_DL_CPU, DVT_DL_CUDA: the memory of its devices, for exchange by DLPack. 0: other
+       libraries cannot use it. */
+    int memory;
 } dvti_backend_kind;
 
 #define DVTI_MAX_KINDS 4

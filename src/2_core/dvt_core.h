@@ -96,7 +96,45 @@ typedef struct dvti_storage {
     void *data;
     int64_t bytes;
     dvti_atomic version; /* counts writes after creation, for the tape */
+    /* Returns borrowed memory to its owner; NULL for memory of the device. Borrowed memory is never
+       reused, and not counted as used by the device. */
+    void (*release)(void *user);
+    void *user;
 } dvti_storage;
+
+/* Initializes a storage on memory of the device, except `data`: one reference. */
+static inline void dvti_storage_begin(dvti_storage *storage, dvti_device *device, dvt_ctx ctx,
+                                      int64_t bytes) {
+    storage->references = 1;
+    storage->device = device;
+    storage->ctx = ctx;
+    storage->bytes = bytes;
+    storage->version = 0;
+    storage->release = NULL;
+    storage->user = NULL;
+}
+
+/* Adds a reference, and drops one. The last one frees the storage with its memory, or returns
+   borrowed memory after the queued work that may use it. */
+DVTI_FN void dvti_storage_own(dvti_storage *storage);
+DVTI_FN void dvti_storage_release(dvti_storage *storage);
+
+/* Returns whether both have bytes in common. Two different storages can only if one is borrowed. */
+static inline bool dvti_storages_meet(const dvti_storage *a, const dvti_storage *b) {
+    uintptr_t x = (uintptr_t)a->data, y = (uintptr_t)b->data;
+    return a == b || ((a->release || b->release) && x < y + (uintptr_t)b->bytes &&
+                      y < x + (uintptr_t)a->bytes);
+}
+
+/* Memory of the caller with the layout of an array. */
+typedef struct dvti_memory {
+    void *data; /* the element whose indices are 0; may be NULL without elements */
+    dvt_shape shape;
+    const int64_t *stride; /* in elements; NULL: C order */
+    dvt_dtype dtype;
+    void (*release)(void *user); /* NULL: nothing has to be done */
+    void *user;
+} dvti_memory;
 
 /* The head of a recorded operation (4_ops/dvt_op.h); 2_core uses nothing else of it. */
 struct dvti_node;
@@ -142,6 +180,14 @@ DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dty
 /* Does the same for a shape in memory, of which only the first ndim extents are read. */
 DVTI_FN dvt_array *dvti_array_shaped(const char *function, const dvt_shape *shape, dvt_dtype dtype,
                                      dvt_ctx ctx);
+/* Creates an array on a storage. Takes over the caller's reference to it, also on failure. Sets
+   `broadcast` to false. */
+DVTI_FN dvt_array *dvti_array_on(const char *function, dvti_storage *storage,
+                                 const dvt_shape *shape, const int64_t *stride, int64_t offset,
+                                 dvt_dtype dtype);
+/* Creates an array on memory of the caller, without a copy (dvt_borrow.c). On failure `release` is
+   not called. */
+DVTI_FN dvt_array *dvti_array_over(const char *function, const dvti_memory *memory, dvt_ctx ctx);
 /* Creates a view of x's memory. */
 DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
                                  const int64_t *stride, int64_t offset);

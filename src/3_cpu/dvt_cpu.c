@@ -194,7 +194,9 @@ static dvt_status dvti_cpu_open(dvti_device *device, int index) {
                                          NULL,
                                          NULL,
                                          dvti_cpu_multiply_small,
-                                         false};
+                                         false,
+                                         NULL,
+                                         NULL};
     (void)index;
     dvti_heap_open(&dvti_cpu_heap);
     device->backend = &backend;
@@ -282,6 +284,7 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
                                            dvti_cpu_close,
                                            dvti_cpu_describe,
                                            NULL,
-                                           dvti_cpu_notes};
+                                           dvti_cpu_notes,
+                                           DVT_DL_CPU};
     return &kind;
 }

@@ -242,6 +242,15 @@ static int64_t dvti_virtual_trim(dvti_device *device) {
     return dvti_heap_trim(&v->heap);
 }
 
+/* Queues of other devices that read the memory are awaited by this one's. */
+static void dvti_virtual_settle(dvti_device *device, const void *at, int64_t bytes) {
+    dvti_virtual *v = dvti_virtual_of(device);
+    (void)at;
+    (void)bytes;
+    if (!dvti_virtual_forked(v))
+        dvti_virtual_await(v, dvti_virtual_now(v));
+}
+
 static void dvti_virtual_memory(dvti_device *device, dvt_memory_stats *out) {
     dvti_heap_stats(&dvti_virtual_of(device)->heap, out);
 }
@@ -274,7 +283,9 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
                                                   NULL,
                                                   NULL,
                                                   NULL,
-                                                  false};
+                                                  false,
+                                                  NULL,
+                                                  dvti_virtual_settle};
 
 /* ---- opening and closing ---- */
 static dvt_status dvti_virtual_open(dvti_device *device, int index) {
@@ -336,6 +347,7 @@ DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void) {
                                            dvti_virtual_close,
                                            dvti_virtual_describe,
                                            NULL,
-                                           NULL};
+                                           NULL,
+                                           0};
     return &kind;
 }

@@ -104,6 +104,57 @@ static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
     dvti_mutex_unlock(&gpu->lock);
 }
 
+/* ---- memory of the caller ---- */
+static dvt_status dvti_cuda_borrow(dvti_device *device, const char *function, const void *at,
+                                   int64_t bytes) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvti_cu_result result;
+    dvt_status status;
+    bool pushed;
+    int owner = -1;
+    (void)bytes;
+    if (!dvti_cuda_begin(gpu, function, &pushed))
+        return dvti_failure();
+    result = dvti_cuda()->cuPointerGetAttribute(&owner, DVTI_CU_POINTER_DEVICE,
+                                                (dvti_cu_address)(uintptr_t)at);
+    if (result == DVTI_CU_INVALID_VALUE)
+        status = dvti_fail(DVT_ERR_VALUE,
+                           "%s: the data is not in memory that CUDA knows; expected memory of %s: "
+                           "use dvt_cpu() for host memory",
+                           function, dvt_ctx_name(gpu->ctx));
+    else if (result == DVTI_CU_OK && owner != gpu->physical->index)
+        status = dvti_fail(DVT_ERR_VALUE,
+                           "%s: the data is in memory of CUDA device %d; %s is device %d: use the "
+                           "context of the data's device",
+                           function, owner, dvt_ctx_name(gpu->ctx), gpu->physical->index);
+    else
+        status = dvti_cuda_failed(gpu, function, "cuPointerGetAttribute", result);
+    dvti_cuda_end(gpu, pushed);
+    return status;
+}
+
+/* Waits without the lock, as dvti_cuda_wait does, after work in other streams that uses the memory
+   has joined the compute stream. */
+static void dvti_cuda_settle_borrowed(dvti_device *device, const void *at, int64_t bytes) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvti_cu_result result;
+    bool pushed = false;
+    if (gpu->process != dvti_process_id())
+        return;
+    dvti_mutex_lock(&gpu->lock);
+    if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
+        result = dvti_cuda_touch(gpu, at, bytes, true);
+        if (result == DVTI_CU_OK) {
+            dvti_mutex_unlock(&gpu->lock);
+            result = dvti_cuda_drain(gpu);
+            dvti_mutex_lock(&gpu->lock);
+        }
+        dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", result);
+        dvti_cuda_leave(pushed);
+    }
+    dvti_mutex_unlock(&gpu->lock);
+}
+
 /* ---- work ---- */
 static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launch) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
@@ -196,7 +247,9 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          dvti_cuda_can_all_reduce,
                                          dvti_cuda_all_reduce,
                                          NULL,
-                                         true};
+                                         true,
+                                         dvti_cuda_borrow,
+                                         dvti_cuda_settle_borrowed};
     return &backend;
 }
 
@@ -218,6 +271,7 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
                                            dvti_cuda_close,
                                            dvti_cuda_describe,
                                            dvti_cuda_version_text,
-                                           NULL};
+                                           NULL,
+                                           DVT_DL_CUDA};
     return &kind;
 }

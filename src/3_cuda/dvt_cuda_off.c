@@ -42,7 +42,8 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
                                            dvti_cuda_off_close,
                                            dvti_cuda_off_describe,
                                            dvti_cuda_off_version,
-                                           NULL};
+                                           NULL,
+                                           DVT_DL_CUDA};
     return &kind;
 }
 
@@ -61,6 +62,18 @@ DVT_API dvt_status dvt_set_cuda_stream(void *stream, dvt_ctx ctx) {
     (void)ctx;
     (void)stream;
     return dvti_fail(DVT_ERR_NOT_BUILT, "dvt_set_cuda_stream: %s", dvti_cuda_off_reason());
+}
+
+DVT_API dvt_status dvt_cuda_order_after(void *stream, dvt_ctx ctx) {
+    (void)ctx;
+    (void)stream;
+    return dvti_fail(DVT_ERR_NOT_BUILT, "dvt_cuda_order_after: %s", dvti_cuda_off_reason());
+}
+
+DVT_API dvt_status dvt_cuda_order_before(void *stream, dvt_ctx ctx) {
+    (void)ctx;
+    (void)stream;
+    return dvti_fail(DVT_ERR_NOT_BUILT, "dvt_cuda_order_before: %s", dvti_cuda_off_reason());
 }
 
 DVT_API uint64_t dvt_cuda_address(dvt_array *x) {

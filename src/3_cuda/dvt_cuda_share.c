@@ -34,32 +34,83 @@ DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
     return stream;
 }
 
-DVT_API dvt_status dvt_set_cuda_stream(void *stream, dvt_ctx ctx) {
-    dvti_device *device = dvti_cuda_device_begin("dvt_set_cuda_stream", ctx);
-    dvti_cuda_gpu *gpu;
-    dvt_status status;
-    bool pushed;
-    if (!device && dvti_device_exists("dvt_set_cuda_stream", dvti_ctx(ctx)))
-        return dvti_fail(
-            DVT_ERR_UNSUPPORTED,
-            "dvt_set_cuda_stream: %s has no CUDA stream, because it is not an NVIDIA GPU; leave "
-            "this call out there (dvt_cuda_stream returns NULL)",
-            dvt_ctx_name(dvti_ctx(ctx)));
+/* Locks the GPU of a context, with its CUDA context current. Returns NULL with the error set. */
+static dvti_cuda_gpu *dvti_cuda_share_begin(const char *function, dvt_ctx ctx, bool *pushed) {
+    dvti_device *device = dvti_cuda_device_begin(function, ctx);
+    if (!device && dvti_device_exists(function, dvti_ctx(ctx)))
+        dvti_fail(DVT_ERR_UNSUPPORTED,
+                  "%s: %s has no CUDA stream, because it is not an NVIDIA GPU; leave this call out "
+                  "there (dvt_cuda_stream returns NULL)",
+                  function, dvt_ctx_name(dvti_ctx(ctx)));
     if (!device)
+        return NULL;
+    if (dvti_cuda_begin(dvti_cuda_gpu_of(device), function, pushed))
+        return dvti_cuda_gpu_of(device);
+    dvti_device_end(device);
+    return NULL;
+}
+
+static void dvti_cuda_share_end(dvti_cuda_gpu *gpu, bool pushed) {
+    dvti_device *device = gpu->device;
+    dvti_cuda_end(gpu, pushed);
+    dvti_device_end(device);
+}
+
+DVT_API dvt_status dvt_set_cuda_stream(void *stream, dvt_ctx ctx) {
+    bool pushed;
+    dvti_cuda_gpu *gpu = dvti_cuda_share_begin("dvt_set_cuda_stream", ctx, &pushed);
+    dvt_status status;
+    if (!gpu)
         return dvti_failure();
-    gpu = dvti_cuda_gpu_of(device);
-    if (!dvti_cuda_begin(gpu, "dvt_set_cuda_stream", &pushed)) {
-        dvti_device_end(device);
-        return dvti_failure();
-    }
     status =
         dvti_cuda_failed(gpu, "dvt_set_cuda_stream", "cuStreamSynchronize", dvti_cuda_drain(gpu));
     if (status == DVT_OK) {
         gpu->compute = stream ? stream : gpu->own_compute;
         gpu->shared = stream != NULL;
     }
-    dvti_cuda_end(gpu, pushed);
-    dvti_device_end(device);
+    dvti_cuda_share_end(gpu, pushed);
+    return status;
+}
+
+/* Later uploads and downloads wait for a new mark, because the position advances. */
+DVT_API dvt_status dvt_cuda_order_after(void *stream, dvt_ctx ctx) {
+    const dvti_cuda_driver *cu = dvti_cuda();
+    bool pushed;
+    dvti_cuda_gpu *gpu = dvti_cuda_share_begin("dvt_cuda_order_after", ctx, &pushed);
+    const char *call = "cuEventCreate";
+    dvti_cu_event event;
+    dvti_cu_result result;
+    dvt_status status;
+    if (!gpu)
+        return dvti_failure();
+    event = dvti_cuda_event(gpu, &result);
+    if (event) {
+        call = "cuEventRecord";
+        result = cu->cuEventRecord(event, stream);
+        if (result == DVTI_CU_OK) {
+            call = "cuStreamWaitEvent";
+            result = cu->cuStreamWaitEvent(gpu->compute, event, 0);
+        }
+        dvti_cuda_event_done(gpu, event);
+        dvti_cuda_advance(gpu);
+    }
+    status = dvti_cuda_failed(gpu, "dvt_cuda_order_after", call, result);
+    dvti_cuda_share_end(gpu, pushed);
+    return status;
+}
+
+DVT_API dvt_status dvt_cuda_order_before(void *stream, dvt_ctx ctx) {
+    bool pushed;
+    dvti_cuda_gpu *gpu = dvti_cuda_share_begin("dvt_cuda_order_before", ctx, &pushed);
+    dvti_cu_result result;
+    dvt_status status;
+    if (!gpu)
+        return dvti_failure();
+    result = dvti_cuda_join_all(gpu);
+    if (result == DVTI_CU_OK)
+        result = dvti_cuda_after_compute(gpu, stream);
+    status = dvti_cuda_failed(gpu, "dvt_cuda_order_before", "cuStreamWaitEvent", result);
+    dvti_cuda_share_end(gpu, pushed);
     return status;
 }
 

@@ -23,9 +23,9 @@ static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
 
 DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into) {
     int i;
-    if (in->storage != into->storage)
+    if (!dvti_storages_meet(in->storage, into->storage))
         return false;
-    if (in->offset != into->offset || in->dtype != into->dtype ||
+    if (dvti_view_of(in).data != dvti_view_of(into).data || in->dtype != into->dtype ||
         !dvt_shape_equal(in->shape, into->shape))
         return true;
     for (i = 0; i < in->shape.ndim; i++)

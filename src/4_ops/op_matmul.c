@@ -287,11 +287,11 @@ DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b) {
 }
 
 /* ---- into an existing array ---- */
-/* Computes the range of bytes from x's first element in memory to its last. */
+/* Computes the addresses from x's first byte in memory to its last. */
 static void dvti_matmul_reach(const dvt_array *x, int64_t *low, int64_t *high) {
     const int64_t size = dvt_dtype_size(x->dtype);
     int i;
-    *low = *high = x->offset * size;
+    *low = *high = (int64_t)(uintptr_t)x->storage->data + x->offset * size;
     *high += size - 1;
     for (i = 0; i < x->shape.ndim; i++) {
         const int64_t span = (x->shape.dim[i] - 1) * x->stride[i] * size;
@@ -300,10 +300,10 @@ static void dvti_matmul_reach(const dvt_array *x, int64_t *low, int64_t *high) {
 }
 
 /* Returns whether writing dst could change elements of x. Neither is empty. Disjoint ranges of one
-   storage do not conflict. */
+   memory do not conflict. */
 static bool dvti_matmul_touches(const dvt_array *dst, const dvt_array *x) {
     int64_t dst_low, dst_high, low, high;
-    if (dst->storage != x->storage)
+    if (!dvti_storages_meet(dst->storage, x->storage))
         return false;
     dvti_matmul_reach(dst, &dst_low, &dst_high);
     dvti_matmul_reach(x, &low, &high);
@@ -334,9 +334,9 @@ static bool dvti_matmul_into_plain(dvt_array *dst, const dvt_array *a, const dvt
                                    bool transpose_a, bool transpose_b) {
     const dvti_storage *of = dst->storage;
     if (dst->shape.ndim != 2 || a->shape.ndim != 2 || b->shape.ndim != 2 || dst->broadcast ||
-        a->storage == of || b->storage == of || a->storage->device != of->device ||
-        b->storage->device != of->device || a->storage->ctx.id != of->ctx.id ||
-        b->storage->ctx.id != of->ctx.id || dvt_is_recording())
+        dvti_storages_meet(a->storage, of) || dvti_storages_meet(b->storage, of) ||
+        a->storage->device != of->device || b->storage->device != of->device ||
+        a->storage->ctx.id != of->ctx.id || b->storage->ctx.id != of->ctx.id || dvt_is_recording())
         return false;
     if (dst->shape.dim[0] != a->shape.dim[transpose_a] || dst->stride[1] != 1 ||
         dst->shape.dim[1] != b->shape.dim[!transpose_b] || dst->stride[0] != dst->shape.dim[1] ||

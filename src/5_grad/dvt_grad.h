@@ -75,7 +75,7 @@ DVTI_FN dvti_slot *dvti_graph_slot(dvti_graph *graph, const dvti_node *consumer,
 DVTI_FN bool dvti_graph_begin(dvti_graph *graph, const char *name, dvt_array *const *heads, int n,
                               dvt_array *const *vars, int n_vars);
 DVTI_FN void dvti_graph_end(dvti_graph *graph);
-/* Returns whether x has one owner and no other array shares its memory. */
+/* Returns whether x has one owner and no other array, nor the caller, shares its memory. */
 DVTI_FN bool dvti_exclusive(dvt_array *x);
 /* Adds `part` to the slot's gradient. Takes over its reference, also on failure. */
 DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part);

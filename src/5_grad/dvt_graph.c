@@ -216,7 +216,7 @@ DVTI_FN void dvti_graph_end(dvti_graph *graph) {
 /* ---- gathering ---- */
 DVTI_FN bool dvti_exclusive(dvt_array *x) {
     return dvti_atomic_load(&x->object.references) == 1 &&
-           dvti_atomic_load(&x->storage->references) == 1 && !x->broadcast;
+           dvti_atomic_load(&x->storage->references) == 1 && !x->storage->release && !x->broadcast;
 }
 
 /* Adds `part` to the gathered gradient. Addition commutes, so the sum is formed in whichever array

@@ -53,9 +53,9 @@ static dvt_status wait_for(dvti_device *device) {
 }
 
 static dvt_status open_device(dvti_device *device, int index) {
-    static const dvti_backend backend = {"test",   take, give,   move,     move, move_from,
-                                         supports, plan, launch, wait_for, NULL, NULL,
-                                         NULL,     NULL, NULL,   NULL,     false};
+    static const dvti_backend backend = {"test", take,   give,     move, move, move_from, supports,
+                                         plan,   launch, wait_for, NULL, NULL, NULL,      NULL,
+                                         NULL,   NULL,   false,    NULL, NULL};
     (void)index;
     device->backend = &backend;
     return DVT_OK;
@@ -80,8 +80,9 @@ static void describe(int index, const dvti_device *device, dvt_device_info *out)
 }
 
 static const dvti_backend_kind *kind(void) {
-    static const dvti_backend_kind test = {"test",      DVT_DEVICE_CPU, false,    count, reason,
-                                           open_device, close_device,   describe, NULL};
+    static const dvti_backend_kind test = {"test", DVT_DEVICE_CPU, false,        count,
+                                           reason, open_device,    close_device, describe,
+                                           NULL,   NULL,           DVT_DL_CPU};
     return &test;
 }
 

@@ -52,6 +52,10 @@ DVT_TEST(warnings_cuda_sharing_without_a_gpu) {
     CHECK_INT(dvt_error_code(), DVT_OK);
     CHECK_INT(dvt_set_cuda_stream(NULL, dvt_gpu(0)), DVT_ERR_UNSUPPORTED);
     check_error(DVT_ERR_UNSUPPORTED, "gpu(0) has no CUDA stream", "leave this call out");
+    CHECK_INT(dvt_cuda_order_after(NULL, dvt_gpu(0)), DVT_ERR_UNSUPPORTED);
+    check_error(DVT_ERR_UNSUPPORTED, "dvt_cuda_order_after: gpu(0)", "leave this call out");
+    CHECK_INT(dvt_cuda_order_before(NULL, dvt_cpu()), DVT_ERR_UNSUPPORTED);
+    check_error(DVT_ERR_UNSUPPORTED, "dvt_cuda_order_before: cpu(0)", "leave this call out");
     DVT_SCOPE {
         x = dvt_ones(DVT_SHAPE(2), DVT_F32, dvt_gpu(0));
         CHECK_INT(dvt_cuda_address(x), 0);

@@ -131,6 +131,8 @@ DVTI_FN dvti_cu_event dvti_cuda_event(dvti_cuda_gpu *gpu, dvti_cu_result *result
 DVTI_FN void dvti_cuda_event_done(dvti_cuda_gpu *gpu, dvti_cu_event event);
 /* Makes `stream` wait for all compute work queued so far. */
 DVTI_FN dvti_cu_result dvti_cuda_after_compute(dvti_cuda_gpu *gpu, dvti_cu_stream stream);
+/* Makes the compute stream wait for the other streams, whatever memory they use. */
+DVTI_FN dvti_cu_result dvti_cuda_join_all(dvti_cuda_gpu *gpu);
 /* Makes `stream`, which is about to write the memory, wait for all work that may still use it. */
 DVTI_FN dvti_cu_result dvti_cuda_before_write(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
                                               dvti_cu_stream stream);

@@ -127,6 +127,13 @@ static dvti_cu_result dvti_cuda_join_place(dvti_cuda_gpu *gpu, int i) {
     return DVTI_CU_OK;
 }
 
+DVTI_FN dvti_cu_result dvti_cuda_join_all(dvti_cuda_gpu *gpu) {
+    dvti_cu_result result = DVTI_CU_OK;
+    while (gpu->n_places > 0 && result == DVTI_CU_OK)
+        result = dvti_cuda_join_place(gpu, gpu->n_places - 1);
+    return result;
+}
+
 DVTI_FN dvti_cu_result dvti_cuda_touch(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
                                        bool writes) {
     const char *begin = (const char *)at, *end = begin + bytes;

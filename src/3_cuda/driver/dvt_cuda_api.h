@@ -26,6 +26,7 @@ typedef unsigned long long dvti_cu_address;
 /* The results that the code checks. */
 enum {
     DVTI_CU_OK = 0,
+    DVTI_CU_INVALID_VALUE = 1,
     DVTI_CU_OUT_OF_MEMORY = 2,
     DVTI_CU_STUB_LIBRARY = 34,
     DVTI_CU_NO_DEVICE = 100,
@@ -44,6 +45,7 @@ enum {
     DVTI_CU_STREAM_NON_BLOCKING = 1,
     DVTI_CU_EVENT_DISABLE_TIMING = 2,
     DVTI_CU_HOST_PORTABLE = 1,
+    DVTI_CU_POINTER_DEVICE = 9, /* attribute of an address: the number of its GPU */
     DVTI_CU_JIT_ERROR_LOG = 5,
     DVTI_CU_JIT_ERROR_LOG_BYTES = 6
 };
@@ -71,6 +73,7 @@ enum {
     X(cuMemFree_v2, (dvti_cu_address address))                                                     \
     X(cuMemHostAlloc, (void **block, size_t bytes, unsigned flags))                                \
     X(cuMemFreeHost, (void *block))                                                                \
+    X(cuPointerGetAttribute, (void *value, int attribute, dvti_cu_address address))                \
     X(cuMemcpyHtoDAsync_v2,                                                                        \
       (dvti_cu_address dst, const void *src, size_t bytes, dvti_cu_stream stream))                 \
     X(cuMemcpyDtoHAsync_v2, (void *dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream)) \

@@ -79,6 +79,27 @@ static uint64_t run_backward(void) {
     return dvt_backward(y) == DVT_OK ? hash_of(dvt_grad(x)) : 0;
 }
 
+static void give_back(void *user) {
+    dvt_release(user);
+}
+
+/* Memory of one array as another array, and the order of streams. */
+static uint64_t run_borrowed(void) {
+    dvt_array *owner = numbers(DVT_SHAPE(60), here()), *x;
+    uint64_t at = owner ? dvt_cuda_address(owner) : 0;
+    void *stream = dvt_cuda_stream(here());
+    if (!at)
+        return 0;
+    x = dvt_from_memory((void *)(uintptr_t)at, DVT_SHAPE(6, 10), NULL, DVT_F32, give_back,
+                        dvt_retain(owner), here());
+    if (!x)
+        dvt_release(owner);
+    if (!x || dvt_cuda_order_before(stream, here()) != DVT_OK ||
+        dvt_cuda_order_after(stream, here()) != DVT_OK)
+        return 0;
+    return hash_of(dvt_neg(x));
+}
+
 static uint64_t run_trim(void) {
     uint64_t hash = hash_of(numbers(DVT_SHAPE(LARGE), here()));
     dvt_trim_memory(here());
@@ -149,12 +170,11 @@ static uint64_t run_wait(void) {
     return 1;
 }
 
-const step scenario[] = {{"small arrays", run_small},    {"a large array", run_large},
-                         {"several chunks", run_chunks}, {"reductions", run_sums},
-                         {"products", run_products},     {"backward", run_backward},
-                         {"trimming", run_trim},         {"a full GPU", run_full},
-                         {"waiting", run_wait},          {"copies between GPUs", run_between},
-                         {"training", run_training}};
+const step scenario[] = {
+    {"small arrays", run_small}, {"a large array", run_large},  {"several chunks", run_chunks},
+    {"reductions", run_sums},    {"products", run_products},    {"backward", run_backward},
+    {"borrowed", run_borrowed},  {"trimming", run_trim},        {"a full GPU", run_full},
+    {"waiting", run_wait},       {"between GPUs", run_between}, {"training", run_training}};
 const int scenario_steps = (int)(sizeof scenario / sizeof *scenario);
 const int scenario_single = (int)(sizeof scenario / sizeof *scenario) - 2;
 
