@@ -46,6 +46,7 @@
      [dvt:random]   random numbers
      [dvt:autograd] gradients
      [dvt:io]       printing and files
+     [dvt:dlpack]   arrays shared with other libraries
      [dvt:gpu]      device memory, compiled kernels, streams
      [dvt:nn]       networks
      [dvt:train]    training and data
@@ -65,7 +66,7 @@
 /* The implementation needs POSIX, which a strict -std=c99 hides unless the first system header is
    preceded by this macro. */
 #ifdef DEVTENSOR_LINES
-#line 49 "src/0_api/dvt_intro.h"
+#line 50 "src/0_api/dvt_intro.h"
 #endif
 #if (defined(DEVTENSOR_IMPLEMENTATION) || defined(DEVTENSOR_STATIC) || defined(DVTI_FN)) && \
 	!defined(_WIN32) && !defined(_GNU_SOURCE)
@@ -571,7 +572,8 @@ typedef struct dvt_stats {
 	int64_t kernels;        /* operations started, on every context */
 	int64_t waits;          /* times that a caller waited for a device */
 	int64_t implicit_reads; /* calls of dvt_print, dvt_item and dvt_to_host on GPU arrays */
-	int64_t arrays, blocks_of_memory; /* existing now: array objects, device and host buffers */
+	/* existing now: array objects; buffers of devices, host and caller */
+	int64_t arrays, blocks_of_memory;
 } dvt_stats;
 
 /* Returns the counters of the process. Waits: no. */
@@ -691,6 +693,27 @@ DVT_API dvt_array *dvt_linspace(double start, double stop, int64_t num, dvt_dtyp
    afterwards. */
 DVT_API dvt_array *dvt_from_host(const void *data, dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
 
+/* Returns memory to its owner. Runs on the thread that releases the last array on the memory. It
+   may release arrays, and must not call other functions of the library. */
+typedef void (*dvt_release_fn)(void *user);
+/* Creates an array on memory of the caller. It is written by functions that write in place, and by
+   no others. On cpu() and virtual GPUs this is host memory, on a CUDA GPU memory of that GPU.
+   `data` points to the element whose indices are 0. `strides` are in elements and may be negative
+   or 0; NULL: C order. bool elements are bytes of 0 or 1.
+   The library calls release(user) once: when the last array, view and recorded operation that needs
+   the memory is gone, and the queued work that uses it is done. A failed call never calls it. NULL:
+   the memory outlives all of them.
+   If several indices may reach one element, the array is for reading only, as a broadcast view. Two
+   such arrays on the same memory count as different blocks: dvt_shares_memory returns false, and a
+   backward pass does not notice writes through the other one (see dvt_mark_written).
+   Copies: never.  Waits: no, but releasing it waits for its GPU.
+   Owns: the caller owns the memory, which dvt_memory_query and memory limits leave out.
+   Errors: VALUE (data is no multiple of the dtype's size; not memory of that GPU), RANGE (strides
+   beyond the address space). */
+DVT_API dvt_array *dvt_from_memory(void *data, dvt_shape shape, const int64_t *strides,
+								   dvt_dtype dtype, dvt_release_fn release, void *user,
+								   dvt_ctx ctx);
+
 /* Creates an array from values in C order, one per element. The C type gives the dtype:
      dvt_array *x = DVT_ARRAY(float, DVT_SHAPE(2, 3), dvt_gpu(0), 1, 2, 3, 4, 5, 6);
    T is bool, float, double, signed or unsigned char, int, int32_t or int64_t. Other types do not
@@ -724,7 +747,7 @@ DVT_API bool dvt_shares_memory(const dvt_array *a, const dvt_array *b);
 /* Returns the source location of the call that created x, "main.c:42"; "" if unknown. Owns: x. */
 DVT_API const char *dvt_made_at(const dvt_array *x);
 /* Returns the address of the first element in host memory, to read or write in place by the
-   strides. Valid while x lives.
+   strides. Valid while x lives. dvt_cuda_address is the same for CUDA GPUs.
    The library does not see these writes: a backward pass that needs a recorded value silently uses
    the new one, unless dvt_mark_written is called after the write.
    Waits: for x.  Errors: CONTEXT for arrays on a GPU (use dvt_to_host or dvt_copyto). */
@@ -1394,8 +1417,8 @@ DVT_API const char *dvt_array_list_name(const dvt_array_list *list, int i);
 DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
 
 /* ---- files. Readers compare the header with the size of the file before they allocate. They need
-   at most 200 KiB beyond the arrays (Fortran order: 1 MiB more). From a pipe they read at most 1
-   GiB.
+   at most 200 KiB beyond the arrays (Fortran order: 1 MiB more; images: 300 KiB and two rows). From
+   a pipe they read at most 1 GiB; .npz files are not read from pipes.
    Writers write a temporary file in the same directory, sync it and rename it. So a failure keeps
    the old file. The new file gets the old one's mode, owner and group where the process may set
    them. Symbolic links are followed; other hard links keep the old file. Read-only files are not
@@ -1416,20 +1439,156 @@ DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx);
 /* Reads an IDX file, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64;
    16-bit integers become int32. */
 DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx);
+/* Write and read NumPy .npz files: zip archives of .npy files. dvt_save_npz stores the arrays, and
+   dvt_save_npz_compressed deflates them. names may be NULL: then they are "arr_0", "arr_1", ... as
+   NumPy's; names must differ. Reading gives the names without ".npy"; it checks every CRC and
+   refuses encrypted, overlapping and equally named members. Errors also: NAME, NULL_ARGUMENT. */
+DVT_API dvt_status dvt_save_npz(const char *path, dvt_array *const *arrays,
+								const char *const *names, int n);
+DVT_API dvt_status dvt_save_npz_compressed(const char *path, dvt_array *const *arrays,
+										   const char *const *names, int n);
+DVT_API dvt_array_list *dvt_load_npz(const char *path, dvt_ctx ctx);
+/* Reads a PNG, PGM or PPM image, found by content: (height, width, channels), uint8, or int32 if
+   samples have 16 bits. Gray has 1 channel, RGB 3, and alpha is one more; transparency of PNG
+   becomes alpha. Palettes and depths below 8 bits are expanded to 0..255, and Netpbm's samples are
+   scaled to 0..255 or 0..65535. Gamma and color profiles are ignored. */
+DVT_API dvt_array *dvt_load_image(const char *path, dvt_ctx ctx);
+/* Writes an image of shape (height, width) or (height, width, channels), by the extension of path:
+   .png (1 to 4 channels), .ppm (3) or .pgm (1). uint8 gives samples of 8 bits, and int32 gives
+   samples of 16 bits: values outside 0..65535 are refused. Floats in 0..1 give 8 bits: they are
+   clipped to 0..1, multiplied by 255 and rounded; NaN gives 0. Errors also: SHAPE, DTYPE, RANGE,
+   NAME (the extension), NULL_ARGUMENT. */
+DVT_API dvt_status dvt_save_image(const char *path, dvt_array *x);
 /* Read the same formats from memory, which may be freed afterwards. */
 DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx);
+DVT_API dvt_array_list *dvt_read_npz(const void *data, size_t bytes, dvt_ctx ctx);
+DVT_API dvt_array *dvt_read_image(const void *data, size_t bytes, dvt_ctx ctx);
 /* ==== end dvt_io.h ==== */
+/* ==== begin src/0_api/dvt_dlpack.h ==== */
+/* [dvt:dlpack] Arrays shared with other libraries in memory, by DLPack 1.1: NumPy, PyTorch, JAX,
+   CuPy and others. A tensor of DLPack is a struct with an address, a layout, and a function that
+   gives it up. Nothing is copied unless a comment says so.
+
+   The structs below have the layout of those in <dlpack/dlpack.h>. A program that uses that header
+   casts the pointers: dvt_from_dlpack((dvt_dl_managed *)tensor).
+
+   Order of work. On cpu() a tensor is ready when a call returns. Virtual GPUs take no part. On CUDA
+   GPUs calls only queue work, so the two sides agree on an order:
+   - Before an import, the producer orders its stream: pass dvt_cuda_stream(ctx) to __dlpack__, or
+     call dvt_cuda_order_after(stream, ctx).
+   - After an export, before the consumer's first use: dvt_cuda_order_before(stream, ctx).
+   - Before a consumer gives up an exported tensor that its stream still uses:
+     dvt_cuda_order_after(stream, ctx).
+   An imported tensor is given up when the queued work that uses it is done.
+
+   Writes by the other library are not seen by a backward pass; see dvt_mark_written. Gradients and
+   recorded operations stay on this side. */
+
+/* DLDevice */
+#ifdef DEVTENSOR_LINES
+#line 20 "src/0_api/dvt_dlpack.h"
+#endif
+typedef struct dvt_dl_device {
+	int32_t type; /* dvt_dl_device_type, or a number of another library's device */
+	int32_t id;
+} dvt_dl_device;
+
+typedef enum dvt_dl_device_type {
+	DVT_DL_CPU = 1,
+	DVT_DL_CUDA = 2,
+	DVT_DL_CUDA_HOST = 3,    /* pinned host memory */
+	DVT_DL_CUDA_MANAGED = 13 /* memory that CUDA moves between host and GPU */
+} dvt_dl_device_type;
+
+/* DLDataType: a number of `bits` bits, or `lanes` of them per element. */
+typedef struct dvt_dl_dtype {
+	uint8_t code; /* dvt_dl_code, or a number of another kind */
+	uint8_t bits;
+	uint16_t lanes;
+} dvt_dl_dtype;
+
+typedef enum dvt_dl_code {
+	DVT_DL_INT = 0,
+	DVT_DL_UINT = 1,
+	DVT_DL_FLOAT = 2,
+	DVT_DL_BFLOAT = 4,
+	DVT_DL_BOOL = 6
+} dvt_dl_code;
+
+/* DLTensor */
+typedef struct dvt_dl_tensor {
+	void *data;
+	dvt_dl_device device;
+	int32_t ndim;
+	dvt_dl_dtype dtype;
+	int64_t *shape;
+	int64_t *strides;     /* in elements; NULL: C order */
+	uint64_t byte_offset; /* of the first element from `data` */
+} dvt_dl_tensor;
+
+/* DLManagedTensor */
+typedef struct dvt_dl_managed {
+	dvt_dl_tensor tensor;
+	void *manager; /* of the producer */
+	void (*deleter)(struct dvt_dl_managed *self);
+} dvt_dl_managed;
+
+#define DVT_DL_MAJOR 1
+#define DVT_DL_MINOR 1
+/* Flags: the memory must not be written; it is a copy that nothing else uses. */
+#define DVT_DL_READ_ONLY 1
+#define DVT_DL_IS_COPIED 2
+
+/* DLManagedTensorVersioned */
+typedef struct dvt_dl_versioned {
+	uint32_t major, minor;
+	void *manager; /* of the producer */
+	void (*deleter)(struct dvt_dl_versioned *self);
+	uint64_t flags;
+	dvt_dl_tensor tensor;
+} dvt_dl_versioned;
+
+/* Create an array on the memory of a tensor. CUDA device i becomes gpu(i), host memory cpu(0). Any
+   strides and byte_offset are read; an array whose elements overlap is for reading only.
+   Copies: never, except tensors with the flag READ_ONLY, within their device.  Waits: for that
+   copy.
+   Owns: the array takes over the tensor, and calls its deleter once, as dvt_from_memory does. After
+   a failure the tensor still belongs to the caller. In Python, a capsule is renamed after success.
+   Errors: DTYPE, NO_DEVICE (no such CUDA GPU), UNSUPPORTED (another kind of device), SHAPE (more
+   than 8 axes), VALUE (another major version, an address that is NULL or not aligned), RANGE. */
+DVT_API dvt_array *dvt_from_dlpack(dvt_dl_managed *tensor);
+DVT_API dvt_array *dvt_from_dlpack_versioned(dvt_dl_versioned *tensor);
+
+/* Whether an export may share memory with x. Views with negative strides are copied if needed,
+   because many libraries refuse them. So are broadcast views without a version, because only
+   versioned tensors have the flag READ_ONLY. */
+typedef enum dvt_dl_copy {
+	DVT_DL_COPY_IF_NEEDED,
+	DVT_DL_COPY_ALWAYS,
+	DVT_DL_COPY_NEVER
+} dvt_dl_copy;
+
+/* Return x as a tensor. dvt_to_dlpack is for consumers of version 0, and copies if needed. The
+   versioned form sets READ_ONLY for broadcast views, and IS_COPIED.
+   Copies: as dvt_dl_copy says, within the context.  Waits: no.
+   Owns: the caller, who calls tensor->deleter(tensor) once, or gives the tensor to a consumer who
+   does. The memory lives until then, also after the end of x, its scope and its thread. Any thread
+   may call the deleter.
+   Errors: CONTEXT (a virtual GPU: copy to cpu() first), VALUE (COPY_NEVER and a copy is needed). */
+DVT_API dvt_dl_managed *dvt_to_dlpack(dvt_array *x);
+DVT_API dvt_dl_versioned *dvt_to_dlpack_versioned(dvt_array *x, dvt_dl_copy copy);
+/* ==== end dvt_dlpack.h ==== */
 /* ==== begin src/0_api/dvt_gpu.h ==== */
 /* [dvt:gpu] Functions that most programs do not need. Memory that a device keeps for reuse, kernels
    compiled before their first use, streams and addresses shared with other CUDA code of the
    process. */
 
-/* Memory of one device. The allocator keeps released memory for reuse; `reserved` includes it. In
-   host memory (cpu() and virtual GPUs) each device keeps at most DEVTENSOR_CPU_CACHE bytes, a
-   quarter of the machine's memory unless set. Used and kept memory together stay below 5/4 of the
-   peak use plus 64 MiB. */
+/* Memory of one device, without memory of the caller (dvt_from_memory). The allocator keeps
+   released memory for reuse; `reserved` includes it. In host memory (cpu() and virtual GPUs) each
+   device keeps at most DEVTENSOR_CPU_CACHE bytes, a quarter of the machine's memory unless set.
+   Used and kept memory together stay below 5/4 of the peak use plus 64 MiB. */
 #ifdef DEVTENSOR_LINES
 #line 8 "src/0_api/dvt_gpu.h"
 #endif
@@ -1471,13 +1630,21 @@ DVT_API void *dvt_cuda_stream(dvt_ctx ctx);
    alive. NULL restores its own stream. Waits: for work queued before. Owns: the caller keeps the
    stream. Errors: NO_DEVICE, UNSUPPORTED (not a CUDA GPU). */
 DVT_API dvt_status dvt_set_cuda_stream(void *stream, dvt_ctx ctx);
+/* Order gpu(i) and a CUstream of other code, without waiting on the host. _after: later work of
+   gpu(i) begins when the work queued in the stream is done. _before: later work in the stream
+   begins when the work queued on gpu(i) is done. The stream belongs to the GPU's primary context;
+   NULL is its default stream. For an event, call cuStreamWaitEvent with dvt_cuda_stream(ctx).
+   Waits: no. Errors: NO_DEVICE, UNSUPPORTED (not a CUDA GPU), and earlier failures of the GPU. */
+DVT_API dvt_status dvt_cuda_order_after(void *stream, dvt_ctx ctx);
+DVT_API dvt_status dvt_cuda_order_before(void *stream, dvt_ctx ctx);
 /* Returns the CUdeviceptr of x's first element. It is valid while x lives, for work in the order of
-   dvt_cuda_stream. Copies: never. Waits: no. Owns: x. Errors: CONTEXT (x is not on a CUDA GPU), and
-   earlier failures of the GPU; 0 is returned. */
+   dvt_cuda_stream. Other streams need dvt_cuda_order_before and dvt_cuda_order_after.
+   Copies: never. Waits: no. Owns: x. Errors: CONTEXT (x is not on a CUDA GPU), and earlier failures
+   of the GPU; 0 is returned. */
 DVT_API uint64_t dvt_cuda_address(dvt_array *x);
 /* ==== end dvt_gpu.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 15 "src/0_api/dvt_api.h"
+#line 16 "src/0_api/dvt_api.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/0_api/dvt_nn.h ==== */
@@ -2029,7 +2196,7 @@ DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x,
 DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 /* ==== end dvt_train.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 18 "src/0_api/dvt_api.h"
+#line 19 "src/0_api/dvt_api.h"
 #endif
 #endif
 /* ==== begin src/0_api/dvt_macros.h ==== */
@@ -2237,7 +2404,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #endif
 /* ==== end dvt_macros.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 20 "src/0_api/dvt_api.h"
+#line 21 "src/0_api/dvt_api.h"
 #endif
 #endif
 /* ==== end dvt_api.h ==== */
@@ -2268,6 +2435,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_arange
 #undef dvt_linspace
 #undef dvt_from_host
+#undef dvt_from_memory
 #undef dvt_dim
 #undef dvt_stride
 #undef dvt_data
@@ -2313,11 +2481,17 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_set_num_threads
 #undef dvt_set_cpu_isa
 #undef dvt_cpu_query
+#undef dvt_from_dlpack
+#undef dvt_from_dlpack_versioned
+#undef dvt_to_dlpack
+#undef dvt_to_dlpack_versioned
 #undef dvt_memory_query
 #undef dvt_trim_memory
 #undef dvt_set_memory_limit
 #undef dvt_prewarm
 #undef dvt_set_cuda_stream
+#undef dvt_cuda_order_after
+#undef dvt_cuda_order_before
 #undef dvt_cuda_address
 #undef dvt_print
 #undef dvt_print_file
@@ -2329,9 +2503,16 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_save_params
 #undef dvt_load_params
 #undef dvt_load_idx
+#undef dvt_save_npz
+#undef dvt_save_npz_compressed
+#undef dvt_load_npz
+#undef dvt_load_image
+#undef dvt_save_image
 #undef dvt_read_npy
 #undef dvt_read_params
 #undef dvt_read_idx
+#undef dvt_read_npz
+#undef dvt_read_image
 #undef dvt_nn_sequential_add
 #undef dvt_from_values
 #undef dvt_param_data
@@ -3227,6 +3408,8 @@ DVTI_FN int dvti_fd_open_write(const char *path, dvti_fd_info *info);
 DVTI_FN int dvti_fd_create(const char *path, const dvti_fd_info *like);
 /* Reads up to n bytes. Returns 0 at the end, -1 on failure. */
 DVTI_FN int64_t dvti_fd_read(int fd, void *to, size_t n);
+/* Continues reading at byte `at` of a regular file. */
+DVTI_FN bool dvti_fd_seek(int fd, int64_t at);
 /* Writes all n bytes, or returns false. */
 DVTI_FN bool dvti_fd_write(int fd, const void *from, size_t n);
 /* Waits until the content has reached the disk. */
@@ -3984,6 +4167,10 @@ DVTI_FN int dvti_fd_duplicate(int fd) {
 	return _dup(fd);
 }
 
+DVTI_FN bool dvti_fd_seek(int fd, int64_t at) {
+	return _lseeki64(fd, at, SEEK_SET) == at;
+}
+
 #else
 
 #define dvti_fd_call_open(path, flags, mode) open((path), (flags) | O_CLOEXEC | O_NOCTTY, (mode))
@@ -4147,6 +4334,10 @@ DVTI_FN int dvti_fd_of_path(const char *path) {
 
 DVTI_FN int dvti_fd_duplicate(int fd) {
 	return fcntl(fd, F_DUPFD_CLOEXEC, 3);
+}
+
+DVTI_FN bool dvti_fd_seek(int fd, int64_t at) {
+	return (int64_t)lseek(fd, (off_t)at, SEEK_SET) == at;
 }
 
 #undef DVTI_LINKS_MOST
@@ -7551,6 +7742,12 @@ typedef struct dvti_backend {
        5). Other operations do not need this. NULL: always launch. */
 	bool (*multiply_small)(const dvti_kernel *kernel, const dvti_matrices *product);
 	bool compiles; /* kernels are compiled at their first use, or by dvt_prewarm */
+	/* Memory of the caller, which becomes an array without `acquire` and `release`. borrow: checks
+       that the device can use it. NULL: it can use any host memory. settle: returns when the work
+       queued so far no longer uses it. Reports no error, so that the next `wait` does, and never
+       fails. NULL: no work is ever queued. */
+	dvt_status (*borrow)(dvti_device *device, const char *function, const void *at, int64_t bytes);
+	void (*settle)(dvti_device *device, const void *at, int64_t bytes);
 } dvti_backend;
 
 /* A kind of device in this build. Any thread may call any function at any time, but the library
@@ -7573,6 +7770,9 @@ typedef struct dvti_backend_kind {
 	void (*version)(dvti_text *text);
 	/* Adds a line below the table of dvt_print_devices. NULL: none. */
 	void (*notes)(dvti_text *text);
+	/* DVT_DL_CPU, DVT_DL_CUDA: the memory of its devices, for exchange by DLPack. 0: other
+       libraries cannot use it. */
+	int memory;
 } dvti_backend_kind;
 
 #define DVTI_MAX_KINDS 4
@@ -7699,7 +7899,45 @@ typedef struct dvti_storage {
 	void *data;
 	int64_t bytes;
 	dvti_atomic version; /* counts writes after creation, for the tape */
+	/* Returns borrowed memory to its owner; NULL for memory of the device. Borrowed memory is never
+       reused, and not counted as used by the device. */
+	void (*release)(void *user);
+	void *user;
 } dvti_storage;
+
+/* Initializes a storage on memory of the device, except `data`: one reference. */
+static inline void dvti_storage_begin(dvti_storage *storage, dvti_device *device, dvt_ctx ctx,
+									  int64_t bytes) {
+	storage->references = 1;
+	storage->device = device;
+	storage->ctx = ctx;
+	storage->bytes = bytes;
+	storage->version = 0;
+	storage->release = NULL;
+	storage->user = NULL;
+}
+
+/* Adds a reference, and drops one. The last one frees the storage with its memory, or returns
+   borrowed memory after the queued work that may use it. */
+DVTI_FN void dvti_storage_own(dvti_storage *storage);
+DVTI_FN void dvti_storage_release(dvti_storage *storage);
+
+/* Returns whether both have bytes in common. Two different storages can only if one is borrowed. */
+static inline bool dvti_storages_meet(const dvti_storage *a, const dvti_storage *b) {
+	uintptr_t x = (uintptr_t)a->data, y = (uintptr_t)b->data;
+	return a == b || ((a->release || b->release) && x < y + (uintptr_t)b->bytes &&
+					  y < x + (uintptr_t)a->bytes);
+}
+
+/* Memory of the caller with the layout of an array. */
+typedef struct dvti_memory {
+	void *data; /* the element whose indices are 0; may be NULL without elements */
+	dvt_shape shape;
+	const int64_t *stride; /* in elements; NULL: C order */
+	dvt_dtype dtype;
+	void (*release)(void *user); /* NULL: nothing has to be done */
+	void *user;
+} dvti_memory;
 
 /* The head of a recorded operation (4_ops/dvt_op.h); 2_core uses nothing else of it. */
 struct dvti_node;
@@ -7745,6 +7983,14 @@ DVTI_FN dvt_array *dvti_array_new(const char *function, dvt_shape shape, dvt_dty
 /* Does the same for a shape in memory, of which only the first ndim extents are read. */
 DVTI_FN dvt_array *dvti_array_shaped(const char *function, const dvt_shape *shape, dvt_dtype dtype,
 									 dvt_ctx ctx);
+/* Creates an array on a storage. Takes over the caller's reference to it, also on failure. Sets
+   `broadcast` to false. */
+DVTI_FN dvt_array *dvti_array_on(const char *function, dvti_storage *storage,
+								 const dvt_shape *shape, const int64_t *stride, int64_t offset,
+								 dvt_dtype dtype);
+/* Creates an array on memory of the caller, without a copy (dvt_borrow.c). On failure `release` is
+   not called. */
+DVTI_FN dvt_array *dvti_array_over(const char *function, const dvti_memory *memory, dvt_ctx ctx);
 /* Creates a view of x's memory. */
 DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
 								 const int64_t *stride, int64_t offset);
@@ -7849,16 +8095,30 @@ DVTI_FN int64_t dvti_counted_all(dvti_counted what);
 #line 2 "src/2_core/dvt_array.c"
 #endif
 
-static void dvti_storage_release(dvti_storage *storage) {
+DVTI_FN void dvti_storage_own(dvti_storage *storage) {
+	dvti_atomic_add(&storage->references, 1);
+	dvti_count(DVTI_COUNT_SHARERS, 1);
+}
+
+/* The owner's function comes last, because it may release other arrays. */
+DVTI_FN void dvti_storage_release(dvti_storage *storage) {
+	dvti_device *device = storage->device;
+	void (*release)(void *user) = storage->release;
+	void *user = storage->user;
 	if (dvti_atomic_load(&storage->references) != 1 &&
 		dvti_atomic_add(&storage->references, -1) != 0) {
 		dvti_count(DVTI_COUNT_SHARERS, -1);
 		return;
 	}
-	storage->device->backend->release(storage->device, storage->data, storage->bytes);
-	dvti_device_end(storage->device);
+	if (!release)
+		device->backend->release(device, storage->data, storage->bytes);
+	else if (device->backend->settle && storage->bytes)
+		device->backend->settle(device, storage->data, storage->bytes);
+	dvti_device_end(device);
 	dvti_count(DVTI_COUNT_STORAGES, -1);
 	dvti_small_free(storage, sizeof *storage);
+	if (release)
+		release(user);
 }
 
 /* The array that this thread is allocating; shape is NULL if there is none. */
@@ -7898,11 +8158,7 @@ static dvti_storage *dvti_storage_new(const char *function, dvt_ctx ctx, int64_t
 		dvti_device_end(device);
 		return NULL;
 	}
-	storage->version = 0;
-	storage->references = 1;
-	storage->device = device;
-	storage->ctx = ctx;
-	storage->bytes = bytes;
+	dvti_storage_begin(storage, device, ctx, bytes);
 	dvti_count(DVTI_COUNT_STORAGES, 1);
 	return storage;
 }
@@ -7956,10 +8212,9 @@ DVTI_FN void dvti_memory_advice_write(char *buffer, size_t size) {
 
 #undef DVTI_MANY_ARRAYS
 
-/* Creates an array on a storage. Takes over the caller's reference to it, also on failure. No two
-   positions may share an element. */
-static dvt_array *dvti_array_on(const char *function, dvti_storage *storage, const dvt_shape *shape,
-								const int64_t *stride, int64_t offset, dvt_dtype dtype) {
+DVTI_FN dvt_array *dvti_array_on(const char *function, dvti_storage *storage,
+								 const dvt_shape *shape, const int64_t *stride, int64_t offset,
+								 dvt_dtype dtype) {
 	dvt_array *x = (dvt_array *)dvti_small_alloc(sizeof *x);
 	int i;
 	if (!x || !dvti_object_begin(x, dvti_array_destroy, function)) {
@@ -8044,8 +8299,7 @@ static bool dvti_repeats(const dvt_shape *shape, const int64_t *stride) {
 DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
 								 const int64_t *stride, int64_t offset) {
 	dvt_array *view;
-	dvti_atomic_add(&x->storage->references, 1);
-	dvti_count(DVTI_COUNT_SHARERS, 1);
+	dvti_storage_own(x->storage);
 	view = dvti_array_on(function, x->storage, &shape, stride, offset, x->dtype);
 	if (view)
 		view->broadcast = x->broadcast || dvti_repeats(&shape, stride);
@@ -8768,6 +9022,174 @@ DVT_API dvt_status dvt_wait_all(void) {
 	"no-thread-jumps,no-schedule-insns2")
 #endif
 /* ==== end level_size.inl ==== */
+/* ==== begin src/2_core/dvt_borrow.c ==== */
+/* Arrays on memory of the caller. They are like views: nothing is copied, and the memory returns to
+   its owner with the last array on it. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/dvt_borrow.c"
+#endif
+
+/* Elements as offsets from the one whose indices are 0, which `data` points to:
+
+     stride -4, extent 3       |  2  |  .  |  1  |  .  |  0  |
+                               ^ below = 8             ^ data
+                                                            above = 0 */
+typedef struct dvti_span {
+	int64_t stride[DVT_MAX_DIMS]; /* those of extents below 2 are as in C order */
+	int64_t below, above;         /* elements before and after the one at `data` */
+	int64_t bytes;                /* 0: there are no elements */
+} dvti_span;
+
+static bool dvti_span_strides(const dvti_memory *memory, dvti_span *span) {
+	int64_t reach;
+	int i;
+	for (i = 0; i < memory->shape.ndim; i++) {
+		int64_t stride = memory->stride ? memory->stride[i] : span->stride[i];
+		if (memory->shape.dim[i] < 2)
+			continue;
+		span->stride[i] = stride;
+		if (stride == INT64_MIN || /* has no absolute value */
+			!dvti_mul(memory->shape.dim[i] - 1, stride < 0 ? -stride : stride, &reach) ||
+			!dvti_sum(stride < 0 ? span->below : span->above, reach,
+					  stride < 0 ? &span->below : &span->above))
+			return false;
+	}
+	return true;
+}
+
+/* Computes the bytes from the first one of any element to the last one. Returns false if they do
+   not fit in the address space. */
+static bool dvti_span_bytes(const dvti_memory *memory, dvti_span *span) {
+	const uint64_t at = (uintptr_t)memory->data;
+	const int64_t size = dvt_dtype_size(memory->dtype);
+	int64_t elements, below;
+	if (!dvti_span_strides(memory, span) || !dvti_sum(span->below, span->above, &elements) ||
+		!dvti_sum(elements, 1, &elements) || !dvti_mul(elements, size, &span->bytes))
+		return false;
+	below = span->below * size;
+	return (uint64_t)below <= at && (uint64_t)(span->bytes - below) <= UINTPTR_MAX - at;
+}
+
+static bool dvti_span_of(const char *function, const dvti_memory *memory, dvti_span *span) {
+	const int64_t size = dvt_dtype_size(memory->dtype);
+	if (!dvti_nbytes(function, memory->shape, memory->dtype, &span->bytes))
+		return false;
+	span->below = span->above = 0;
+	dvti_strides_c(memory->shape, span->stride);
+	if (!span->bytes)
+		return true;
+	if (!memory->data) {
+		dvti_null(function, "data");
+		return false;
+	}
+	if ((uintptr_t)memory->data % (uintptr_t)size) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: the data begins %d bytes after a multiple of %d; %s needs an aligned "
+				  "address: copy the data to one",
+				  function, (int)((uintptr_t)memory->data % (uintptr_t)size), (int)size,
+				  dvt_dtype_name(memory->dtype));
+		return false;
+	}
+	if (dvti_span_bytes(memory, span))
+		return true;
+	dvti_fail(DVT_ERR_RANGE,
+			  "%s: shape %s with these strides reaches beyond the address space; expected strides "
+			  "in elements, not in bytes",
+			  function, dvti_shape_text(memory->shape));
+	return false;
+}
+
+/* Returns whether several indices may reach one element: some axis does not step over everything
+   that the axes with smaller strides reach. A few layouts are reported although their elements are
+   distinct, such as strides (2, 3) of shape (3, 2). */
+static bool dvti_span_repeats(const dvt_shape *shape, const dvti_span *span) {
+	bool seen[DVT_MAX_DIMS];
+	int64_t reach = 0;
+	int i, k;
+	memset(seen, 0, sizeof seen);
+	for (k = 0; k < shape->ndim; k++) {
+		int64_t step = INT64_MAX;
+		int least = -1;
+		for (i = 0; i < shape->ndim; i++) {
+			int64_t stride = span->stride[i] < 0 ? -span->stride[i] : span->stride[i];
+			if (seen[i] || shape->dim[i] < 2 || stride >= step)
+				continue;
+			step = stride;
+			least = i;
+		}
+		if (least < 0)
+			return false;
+		if (step <= reach)
+			return true;
+		seen[least] = true;
+		reach += step * (shape->dim[least] - 1);
+	}
+	return false;
+}
+
+static dvti_storage *dvti_storage_over(const char *function, dvt_ctx ctx, void *first,
+									   int64_t bytes) {
+	dvti_device *device = dvti_device_begin(function, ctx);
+	dvti_storage *storage;
+	if (!device)
+		return NULL;
+	storage = (dvti_storage *)dvti_small_alloc(sizeof *storage);
+	if (!storage)
+		dvti_fail_memory(function, (int64_t)sizeof *storage);
+	if (!storage || (bytes && device->backend->borrow &&
+					 device->backend->borrow(device, function, first, bytes) != DVT_OK)) {
+		dvti_small_free(storage, sizeof *storage);
+		dvti_device_end(device);
+		return NULL;
+	}
+	dvti_storage_begin(storage, device, ctx, bytes);
+	storage->data = first;
+	dvti_count(DVTI_COUNT_STORAGES, 1);
+	return storage;
+}
+
+static void dvti_nothing_to_release(void *user) {
+	(void)user;
+}
+
+DVTI_FN dvt_array *dvti_array_over(const char *function, const dvti_memory *memory, dvt_ctx ctx) {
+	static double nowhere[8]; /* arrays without elements have an address as well */
+	dvti_span span;
+	dvti_storage *storage;
+	dvt_array *x;
+	void *first = nowhere;
+	if (!dvti_span_of(function, memory, &span))
+		return NULL;
+	if (span.bytes)
+		first = (char *)memory->data - span.below * dvt_dtype_size(memory->dtype);
+	storage = dvti_storage_over(function, dvti_ctx(ctx), first, span.bytes);
+	if (!storage)
+		return NULL;
+	storage->release = dvti_nothing_to_release; /* a failure does not reach the owner's function */
+	x = dvti_array_on(function, storage, &memory->shape, span.stride, span.below, memory->dtype);
+	if (!x)
+		return NULL;
+	x->broadcast = span.bytes && dvti_span_repeats(&memory->shape, &span);
+	if (memory->release) {
+		storage->user = memory->user;
+		storage->release = memory->release;
+	}
+	return x;
+}
+
+DVT_API dvt_array *dvt_from_memory(void *data, dvt_shape shape, const int64_t *strides,
+								   dvt_dtype dtype, dvt_release_fn release, void *user,
+								   dvt_ctx ctx) {
+	dvti_memory memory;
+	memory.data = data;
+	memory.shape = shape;
+	memory.stride = strides;
+	memory.dtype = dtype;
+	memory.release = release;
+	memory.user = user;
+	return dvti_array_over("dvt_from_memory", &memory, ctx);
+}
+/* ==== end dvt_borrow.c ==== */
 /* ==== begin src/2_core/dvt_context_text.c ==== */
 /* Contexts as text: reads and writes the device names of MXNet, PyTorch, TensorFlow and JAX. Also
    the style of printing, which follows one of these libraries. */
@@ -20591,7 +21013,9 @@ static dvt_status dvti_cpu_open(dvti_device *device, int index) {
 										 NULL,
 										 NULL,
 										 dvti_cpu_multiply_small,
-										 false};
+										 false,
+										 NULL,
+										 NULL};
 	(void)index;
 	dvti_heap_open(&dvti_cpu_heap);
 	device->backend = &backend;
@@ -20679,7 +21103,8 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 										   dvti_cpu_close,
 										   dvti_cpu_describe,
 										   NULL,
-										   dvti_cpu_notes};
+										   dvti_cpu_notes,
+										   DVT_DL_CPU};
 	return &kind;
 }
 /* ==== end dvt_cpu.c ==== */
@@ -21154,6 +21579,15 @@ static int64_t dvti_virtual_trim(dvti_device *device) {
 	return dvti_heap_trim(&v->heap);
 }
 
+/* Queues of other devices that read the memory are awaited by this one's. */
+static void dvti_virtual_settle(dvti_device *device, const void *at, int64_t bytes) {
+	dvti_virtual *v = dvti_virtual_of(device);
+	(void)at;
+	(void)bytes;
+	if (!dvti_virtual_forked(v))
+		dvti_virtual_await(v, dvti_virtual_now(v));
+}
+
 static void dvti_virtual_memory(dvti_device *device, dvt_memory_stats *out) {
 	dvti_heap_stats(&dvti_virtual_of(device)->heap, out);
 }
@@ -21186,7 +21620,9 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
 												  NULL,
 												  NULL,
 												  NULL,
-												  false};
+												  false,
+												  NULL,
+												  dvti_virtual_settle};
 
 /* ---- opening and closing ---- */
 static dvt_status dvti_virtual_open(dvti_device *device, int index) {
@@ -21248,7 +21684,8 @@ DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void) {
 										   dvti_virtual_close,
 										   dvti_virtual_describe,
 										   NULL,
-										   NULL};
+										   NULL,
+										   0};
 	return &kind;
 }
 /* ==== end dvt_virtual.c ==== */
@@ -24709,7 +25146,7 @@ DVTI_FN dvti_slot *dvti_graph_slot(dvti_graph *graph, const dvti_node *consumer,
 DVTI_FN bool dvti_graph_begin(dvti_graph *graph, const char *name, dvt_array *const *heads, int n,
 							  dvt_array *const *vars, int n_vars);
 DVTI_FN void dvti_graph_end(dvti_graph *graph);
-/* Returns whether x has one owner and no other array shares its memory. */
+/* Returns whether x has one owner and no other array, nor the caller, shares its memory. */
 DVTI_FN bool dvti_exclusive(dvt_array *x);
 /* Adds `part` to the slot's gradient. Takes over its reference, also on failure. */
 DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part);
@@ -24724,8 +25161,8 @@ DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph);
 /* ==== end dvt_grad.h ==== */
 /* ==== begin src/5_io/dvt_io_internal.h ==== */
 /* Shared by printing, the readers and the writers: byte buffers, the text of one float, and lists
-   of named arrays. Also files replaced when complete, buffered sources of bytes, decompression, and
-   elements as stored. No source holds a whole file in memory. */
+   of named arrays. Also files replaced when complete, buffered sources of bytes, compression,
+   archives, images, and elements as stored. No source holds a whole file in memory. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/5_io/dvt_io_internal.h"
 #endif
@@ -24831,18 +25268,34 @@ DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n);
    it. */
 DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok);
 
-/* ---- sources of untrusted bytes: memory, a file, or the compressed content of either ---- */
+/* ---- checksums ---- */
+/* The tables of CRC-32, for eight bytes at a time. */
+typedef struct dvti_crc {
+	uint32_t table[8][256];
+} dvti_crc;
+
+DVTI_FN void dvti_crc_build(dvti_crc *crc);
+/* Extends the CRC-32 `value` (0: of no bytes) by n bytes. */
+DVTI_FN uint32_t dvti_crc_more(const dvti_crc *crc, uint32_t value, const void *bytes, size_t n);
+/* Extends the Adler-32 `value` (1: of no bytes) by n bytes. */
+DVTI_FN uint32_t dvti_adler_more(uint32_t value, const void *bytes, size_t n);
+
+/* ---- sources of untrusted bytes: memory, a file, a part or the compressed content of one ---- */
 /* The largest peek. A source keeps this much in memory, and the state of decompression. */
 #define DVTI_SOURCE_PEEK 65536
 /* The most bytes that are read from pipes, devices and sockets, whose size is unknown. */
 #define DVTI_SOURCE_MOST ((int64_t)1 << 30)
 
-typedef struct dvti_gunzip dvti_gunzip;
+typedef struct dvti_unpack dvti_unpack;
+typedef struct dvti_source dvti_source;
+/* Reads up to n bytes and subtracts them from in->remaining. Returns 0 at the end, or when reading
+   failed; then in->reported is set. */
+typedef size_t (*dvti_source_pull)(dvti_source *in, void *to, size_t n);
 
 /* The bytes of a source, in the order of the file:
 
    | taken: read by the caller | ready: in memory, at `at` | remaining: not read yet |  */
-typedef struct dvti_source {
+struct dvti_source {
 	const char *function, *what; /* for messages; what: the file */
 	const unsigned char *at;     /* the next bytes, `ready` of them */
 	size_t ready;
@@ -24851,16 +25304,23 @@ typedef struct dvti_source {
 	bool known;        /* `remaining` is exact */
 	bool ended;        /* a read passed the end; that read and later ones give 0 */
 	bool reported;     /* reading failed, and the error is set */
-	int fd;            /* -1: memory, or compressed */
+	bool seekable;     /* memory or a regular file: dvti_source_seek works */
+	int fd;            /* -1: not a file */
 	unsigned char *buffer;
-	dvti_gunzip *gunzip;
-} dvti_source;
+	dvti_source_pull pull; /* fills the buffer; NULL: memory, or compressed */
+	void *user;            /* for pull */
+	dvti_unpack *unpack;
+};
 
 DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const void *bytes,
 								size_t size);
 /* Opens a file. Returns false with IO, NULL_ARGUMENT, HOST_MEMORY or NOT_BUILT set.
    dvti_source_close may be called in either case. */
 DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path);
+/* Begins a source of `bytes` bytes (an upper bound if !known) that `pull` reads, typically from
+   `whole`, whose function and name it gets. Returns false with HOST_MEMORY set. */
+DVTI_FN bool dvti_source_part(dvti_source *in, const dvti_source *whole, dvti_source_pull pull,
+							  void *user, int64_t bytes, bool known);
 DVTI_FN void dvti_source_close(dvti_source *in);
 /* Makes n bytes ready, at most DVTI_SOURCE_PEEK, or all that remain. Returns whether n are ready. 8
    bytes before `at` that were read stay readable. */
@@ -24868,6 +25328,9 @@ DVTI_FN bool dvti_source_peek(dvti_source *in, size_t n);
 /* Reads n bytes, or returns false. */
 DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n);
 DVTI_FN bool dvti_source_skip(dvti_source *in, int64_t n);
+/* Continues at byte `at` of memory or of a regular file. Returns false with FORMAT set for other
+   sources, and without an error for a position after the end. */
+DVTI_FN bool dvti_source_seek(dvti_source *in, int64_t at);
 /* Reads an unsigned integer of `bytes` bytes. */
 DVTI_FN uint64_t dvti_source_le(dvti_source *in, int bytes);
 DVTI_FN uint64_t dvti_source_be(dvti_source *in, int bytes);
@@ -24903,6 +25366,11 @@ DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape
    reports. */
 DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
 									 bool fortran_order, dvt_ctx ctx);
+/* Returns an array on ctx whose elements `fill` writes to an array in host memory. NULL when that
+   returns false, or with the error set. */
+DVTI_FN dvt_array *dvti_stored_filled(const char *function, dvt_shape shape, dvt_dtype dtype,
+									  dvt_ctx ctx, bool (*fill)(void *user, dvt_array *host),
+									  void *user);
 /* Does dvti_stored_array for content that must end with the elements. Compares sizes before it
    allocates. Sets *fits to false, without an error, when the number of bytes differs. */
 DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
@@ -24911,7 +25379,7 @@ DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in,
    That is x itself if it already matches. Owned by the innermost scope; NULL with the error set. */
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype);
 
-/* ---- deflate (RFC 1951) and gzip (RFC 1952) ---- */
+/* ---- decompression: deflate (RFC 1951) in gzip (RFC 1952), zlib (RFC 1950) and zip ---- */
 #define DVTI_INFLATE_LOOKUP 11
 #define DVTI_INFLATE_CODE 15
 #define DVTI_INFLATE_HISTORY 32768 /* the maximum distance of a match */
@@ -24958,11 +25426,101 @@ DVTI_FN void dvti_inflate_slide(dvti_inflater *s, size_t keep);
 /* Turns a source that begins with a gzip header into the concatenated content of its members.
    Returns false with HOST_MEMORY set. */
 DVTI_FN bool dvti_source_gunzip(dvti_source *in);
+/* Begin a source with the content, of `bytes` bytes, of a zlib stream, or of the `packed` bytes of
+   a zip member with that CRC-32. It reads from raw, which must not be used meanwhile. Return false
+   with HOST_MEMORY set. */
+DVTI_FN bool dvti_source_zlib(dvti_source *in, dvti_source *raw, int64_t bytes);
+DVTI_FN bool dvti_source_zipped(dvti_source *in, dvti_source *raw, int64_t packed, int64_t bytes,
+								uint32_t crc);
 /* Appends decompressed bytes after in->at. Returns false at the end, or with the error set. */
-DVTI_FN bool dvti_gunzip_more(dvti_source *in);
-DVTI_FN void dvti_gunzip_free(dvti_gunzip *gunzip);
+DVTI_FN bool dvti_unpack_more(dvti_source *in);
+DVTI_FN void dvti_unpack_free(dvti_unpack *unpack);
 /* The maximum compression ratio of deflate. */
 #define DVTI_DEFLATE_RATIO 1032
+
+/* ---- compression ---- */
+/* Receives compressed bytes, in pieces of at most 16 KiB. */
+typedef void (*dvti_sink)(void *user, const void *bytes, size_t n);
+typedef struct dvti_deflater dvti_deflater;
+
+/* Begins a deflated stream, inside a zlib stream if `zlib`. Needs 340 KiB. Returns NULL with
+   HOST_MEMORY set. */
+DVTI_FN dvti_deflater *dvti_deflate_begin(const char *function, bool zlib, dvti_sink sink,
+										  void *user);
+DVTI_FN void dvti_deflate(dvti_deflater *s, const void *bytes, size_t n);
+/* Ends the stream and frees it. Returns the number of compressed bytes. */
+DVTI_FN int64_t dvti_deflate_end(dvti_deflater *s);
+
+/* ---- zip archives ---- */
+typedef struct dvti_zip_member {
+	char *name;
+	int64_t n_name;
+	int64_t at;  /* its local header */
+	int64_t end; /* where the next member or the directory begins */
+	int64_t packed, size;
+	uint32_t crc;
+	unsigned flags, method;
+} dvti_zip_member;
+
+typedef struct dvti_zip {
+	dvti_source *in;
+	dvti_zip_member *member; /* in the order of the directory */
+	int n;
+	size_t capacity;
+	int64_t directory;              /* where it begins */
+	const dvti_zip_member *current; /* the member being read */
+	uint32_t sum;                   /* of its bytes so far, if stored */
+	char what[320];                 /* its name and the archive's, for messages */
+	dvti_crc crc;
+} dvti_zip;
+
+/* Reads the directory. dvti_zip_free may be called in either case. */
+DVTI_FN bool dvti_zip_begin(dvti_zip *zip, dvti_source *in);
+DVTI_FN void dvti_zip_free(dvti_zip *zip);
+/* Refuses encrypted members, unknown methods, sizes that do not fit, overlaps and equal names. */
+DVTI_FN bool dvti_zip_check(dvti_zip *zip);
+/* Begins a source with the content of member i, after comparing its local header with the
+   directory. The caller closes it in either case. */
+DVTI_FN bool dvti_zip_open(dvti_zip *zip, int i, dvti_source *content);
+/* Checks what follows the current member, whose content was read to its end. */
+DVTI_FN bool dvti_zip_finish(dvti_zip *zip);
+
+/* ---- .npy, and .npz: a zip archive of it ---- */
+/* Reads an array that ends its source. */
+DVTI_FN dvt_array *dvti_npy_read(dvti_source *in, dvt_ctx ctx);
+/* Writes NumPy's header for an array in C order, and returns its length. */
+#define DVTI_NPY_HEADER_SIZE 512
+DVTI_FN size_t dvti_npy_header_text(char header[DVTI_NPY_HEADER_SIZE], dvt_dtype dtype,
+									dvt_shape shape);
+/* Returns the dtype that x has in a .npy file: float32 for bfloat16. */
+DVTI_FN dvt_dtype dvti_npy_dtype(const dvt_array *x);
+/* Implement dvt_read_npz and dvt_save_npz, for files of other names as well; `function` is the name
+   in messages. */
+DVTI_FN dvt_array_list *dvti_npz_read(dvti_source *in, dvt_ctx ctx);
+DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_array *const *arrays,
+								 const char *const *names, int n, bool compressed);
+
+/* ---- images ---- */
+/* Read an image that ends its source, which begins with the format's first bytes. */
+DVTI_FN dvt_array *dvti_png_read(dvti_source *in, dvt_ctx ctx);
+DVTI_FN dvt_array *dvti_netpbm_read(dvti_source *in, dvt_ctx ctx);
+/* Predicts a byte from those at its left, above and above left, by a filter of PNG (0 to 4). */
+DVTI_FN int dvti_png_predict(int filter, int left, int up, int corner);
+
+/* An image to be written. */
+typedef struct dvti_image {
+	const char *function;
+	int64_t height, width;
+	int channels, bytes;       /* of a pixel; of a sample: 1 or 2 */
+	dvt_dtype dtype;           /* uint8, int32 or float32 */
+	const unsigned char *data; /* elements as files store them: little-endian */
+} dvti_image;
+
+/* Writes the samples of one row, big-endian. */
+DVTI_FN void dvti_image_row(const dvti_image *image, int64_t row, unsigned char *to);
+/* Return false with HOST_MEMORY set. */
+DVTI_FN bool dvti_png_write(dvti_file_out *out, const dvti_image *image);
+DVTI_FN bool dvti_netpbm_write(dvti_file_out *out, const dvti_image *image);
 
 /* ---- lists of named arrays ---- */
 struct dvt_array_list {
@@ -24979,6 +25537,13 @@ DVTI_FN dvt_array_list *dvti_array_list_new(const char *function);
 DVTI_FN bool dvti_array_list_add(const char *function, dvt_array_list *list, dvt_array *x);
 /* Allocates the names of the list's arrays, initially NULL. */
 DVTI_FN bool dvti_array_list_begin_names(const char *function, dvt_array_list *list);
+/* Checks the arguments of a writer of n arrays; names may be NULL. Returns false with the error
+   set. */
+DVTI_FN bool dvti_named_arrays_check(const char *function, dvt_array *const *arrays,
+									 const char *const *names, int n);
+/* Sets *duplicate to a name that occurs twice, or to NULL. Returns false with HOST_MEMORY set. */
+DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names, int n,
+								  const char **duplicate);
 /* Implement dvt_load_params and dvt_save_params; `function` is the name in messages. */
 DVTI_FN dvt_array_list *dvti_params_load(const char *function, const char *path, dvt_ctx ctx);
 DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
@@ -25045,6 +25610,7 @@ typedef unsigned long long dvti_cu_address;
 /* The results that the code checks. */
 enum {
 	DVTI_CU_OK = 0,
+	DVTI_CU_INVALID_VALUE = 1,
 	DVTI_CU_OUT_OF_MEMORY = 2,
 	DVTI_CU_STUB_LIBRARY = 34,
 	DVTI_CU_NO_DEVICE = 100,
@@ -25063,6 +25629,7 @@ enum {
 	DVTI_CU_STREAM_NON_BLOCKING = 1,
 	DVTI_CU_EVENT_DISABLE_TIMING = 2,
 	DVTI_CU_HOST_PORTABLE = 1,
+	DVTI_CU_POINTER_DEVICE = 9, /* attribute of an address: the number of its GPU */
 	DVTI_CU_JIT_ERROR_LOG = 5,
 	DVTI_CU_JIT_ERROR_LOG_BYTES = 6
 };
@@ -25090,6 +25657,7 @@ enum {
 	X(cuMemFree_v2, (dvti_cu_address address)) \
 	X(cuMemHostAlloc, (void **block, size_t bytes, unsigned flags)) \
 	X(cuMemFreeHost, (void *block)) \
+	X(cuPointerGetAttribute, (void *value, int attribute, dvti_cu_address address)) \
 	X(cuMemcpyHtoDAsync_v2, \
 	  (dvti_cu_address dst, const void *src, size_t bytes, dvti_cu_stream stream)) \
 	X(cuMemcpyDtoHAsync_v2, (void *dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream)) \
@@ -25591,7 +26159,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 /* ==== end dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 114 "src/devtensor_spine.h"
+#line 115 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
@@ -25786,6 +26354,8 @@ DVTI_FN dvti_cu_event dvti_cuda_event(dvti_cuda_gpu *gpu, dvti_cu_result *result
 DVTI_FN void dvti_cuda_event_done(dvti_cuda_gpu *gpu, dvti_cu_event event);
 /* Makes `stream` wait for all compute work queued so far. */
 DVTI_FN dvti_cu_result dvti_cuda_after_compute(dvti_cuda_gpu *gpu, dvti_cu_stream stream);
+/* Makes the compute stream wait for the other streams, whatever memory they use. */
+DVTI_FN dvti_cu_result dvti_cuda_join_all(dvti_cuda_gpu *gpu);
 /* Makes `stream`, which is about to write the memory, wait for all work that may still use it. */
 DVTI_FN dvti_cu_result dvti_cuda_before_write(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
 											  dvti_cu_stream stream);
@@ -25898,7 +26468,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 118 "src/devtensor_spine.h"
+#line 119 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -26270,7 +26840,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #endif
 /* ==== end dvt_train_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 123 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -26341,7 +26911,8 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
 										   dvti_cuda_off_close,
 										   dvti_cuda_off_describe,
 										   dvti_cuda_off_version,
-										   NULL};
+										   NULL,
+										   DVT_DL_CUDA};
 	return &kind;
 }
 
@@ -26362,6 +26933,18 @@ DVT_API dvt_status dvt_set_cuda_stream(void *stream, dvt_ctx ctx) {
 	return dvti_fail(DVT_ERR_NOT_BUILT, "dvt_set_cuda_stream: %s", dvti_cuda_off_reason());
 }
 
+DVT_API dvt_status dvt_cuda_order_after(void *stream, dvt_ctx ctx) {
+	(void)ctx;
+	(void)stream;
+	return dvti_fail(DVT_ERR_NOT_BUILT, "dvt_cuda_order_after: %s", dvti_cuda_off_reason());
+}
+
+DVT_API dvt_status dvt_cuda_order_before(void *stream, dvt_ctx ctx) {
+	(void)ctx;
+	(void)stream;
+	return dvti_fail(DVT_ERR_NOT_BUILT, "dvt_cuda_order_before: %s", dvti_cuda_off_reason());
+}
+
 DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 	if (!x)
 		dvti_null("dvt_cuda_address", "x");
@@ -26373,7 +26956,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -33700,6 +34283,13 @@ static dvti_cu_result dvti_cuda_join_place(dvti_cuda_gpu *gpu, int i) {
 	return DVTI_CU_OK;
 }
 
+DVTI_FN dvti_cu_result dvti_cuda_join_all(dvti_cuda_gpu *gpu) {
+	dvti_cu_result result = DVTI_CU_OK;
+	while (gpu->n_places > 0 && result == DVTI_CU_OK)
+		result = dvti_cuda_join_place(gpu, gpu->n_places - 1);
+	return result;
+}
+
 DVTI_FN dvti_cu_result dvti_cuda_touch(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
 									   bool writes) {
 	const char *begin = (const char *)at, *end = begin + bytes;
@@ -36518,6 +37108,57 @@ static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
 	dvti_mutex_unlock(&gpu->lock);
 }
 
+/* ---- memory of the caller ---- */
+static dvt_status dvti_cuda_borrow(dvti_device *device, const char *function, const void *at,
+								   int64_t bytes) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	dvt_status status;
+	bool pushed;
+	int owner = -1;
+	(void)bytes;
+	if (!dvti_cuda_begin(gpu, function, &pushed))
+		return dvti_failure();
+	result = dvti_cuda()->cuPointerGetAttribute(&owner, DVTI_CU_POINTER_DEVICE,
+												(dvti_cu_address)(uintptr_t)at);
+	if (result == DVTI_CU_INVALID_VALUE)
+		status = dvti_fail(DVT_ERR_VALUE,
+						   "%s: the data is not in memory that CUDA knows; expected memory of %s: "
+						   "use dvt_cpu() for host memory",
+						   function, dvt_ctx_name(gpu->ctx));
+	else if (result == DVTI_CU_OK && owner != gpu->physical->index)
+		status = dvti_fail(DVT_ERR_VALUE,
+						   "%s: the data is in memory of CUDA device %d; %s is device %d: use the "
+						   "context of the data's device",
+						   function, owner, dvt_ctx_name(gpu->ctx), gpu->physical->index);
+	else
+		status = dvti_cuda_failed(gpu, function, "cuPointerGetAttribute", result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+/* Waits without the lock, as dvti_cuda_wait does, after work in other streams that uses the memory
+   has joined the compute stream. */
+static void dvti_cuda_settle_borrowed(dvti_device *device, const void *at, int64_t bytes) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	bool pushed = false;
+	if (gpu->process != dvti_process_id())
+		return;
+	dvti_mutex_lock(&gpu->lock);
+	if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
+		result = dvti_cuda_touch(gpu, at, bytes, true);
+		if (result == DVTI_CU_OK) {
+			dvti_mutex_unlock(&gpu->lock);
+			result = dvti_cuda_drain(gpu);
+			dvti_mutex_lock(&gpu->lock);
+		}
+		dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", result);
+		dvti_cuda_leave(pushed);
+	}
+	dvti_mutex_unlock(&gpu->lock);
+}
+
 /* ---- work ---- */
 static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launch) {
 	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
@@ -36610,7 +37251,9 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 										 dvti_cuda_can_all_reduce,
 										 dvti_cuda_all_reduce,
 										 NULL,
-										 true};
+										 true,
+										 dvti_cuda_borrow,
+										 dvti_cuda_settle_borrowed};
 	return &backend;
 }
 
@@ -36632,7 +37275,8 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
 										   dvti_cuda_close,
 										   dvti_cuda_describe,
 										   dvti_cuda_version_text,
-										   NULL};
+										   NULL,
+										   DVT_DL_CUDA};
 	return &kind;
 }
 /* ==== end dvt_cuda_backend.c ==== */
@@ -36675,32 +37319,83 @@ DVT_API void *dvt_cuda_stream(dvt_ctx ctx) {
 	return stream;
 }
 
-DVT_API dvt_status dvt_set_cuda_stream(void *stream, dvt_ctx ctx) {
-	dvti_device *device = dvti_cuda_device_begin("dvt_set_cuda_stream", ctx);
-	dvti_cuda_gpu *gpu;
-	dvt_status status;
-	bool pushed;
-	if (!device && dvti_device_exists("dvt_set_cuda_stream", dvti_ctx(ctx)))
-		return dvti_fail(
-			DVT_ERR_UNSUPPORTED,
-			"dvt_set_cuda_stream: %s has no CUDA stream, because it is not an NVIDIA GPU; leave "
-			"this call out there (dvt_cuda_stream returns NULL)",
-			dvt_ctx_name(dvti_ctx(ctx)));
+/* Locks the GPU of a context, with its CUDA context current. Returns NULL with the error set. */
+static dvti_cuda_gpu *dvti_cuda_share_begin(const char *function, dvt_ctx ctx, bool *pushed) {
+	dvti_device *device = dvti_cuda_device_begin(function, ctx);
+	if (!device && dvti_device_exists(function, dvti_ctx(ctx)))
+		dvti_fail(DVT_ERR_UNSUPPORTED,
+				  "%s: %s has no CUDA stream, because it is not an NVIDIA GPU; leave this call out "
+				  "there (dvt_cuda_stream returns NULL)",
+				  function, dvt_ctx_name(dvti_ctx(ctx)));
 	if (!device)
+		return NULL;
+	if (dvti_cuda_begin(dvti_cuda_gpu_of(device), function, pushed))
+		return dvti_cuda_gpu_of(device);
+	dvti_device_end(device);
+	return NULL;
+}
+
+static void dvti_cuda_share_end(dvti_cuda_gpu *gpu, bool pushed) {
+	dvti_device *device = gpu->device;
+	dvti_cuda_end(gpu, pushed);
+	dvti_device_end(device);
+}
+
+DVT_API dvt_status dvt_set_cuda_stream(void *stream, dvt_ctx ctx) {
+	bool pushed;
+	dvti_cuda_gpu *gpu = dvti_cuda_share_begin("dvt_set_cuda_stream", ctx, &pushed);
+	dvt_status status;
+	if (!gpu)
 		return dvti_failure();
-	gpu = dvti_cuda_gpu_of(device);
-	if (!dvti_cuda_begin(gpu, "dvt_set_cuda_stream", &pushed)) {
-		dvti_device_end(device);
-		return dvti_failure();
-	}
 	status =
 		dvti_cuda_failed(gpu, "dvt_set_cuda_stream", "cuStreamSynchronize", dvti_cuda_drain(gpu));
 	if (status == DVT_OK) {
 		gpu->compute = stream ? stream : gpu->own_compute;
 		gpu->shared = stream != NULL;
 	}
-	dvti_cuda_end(gpu, pushed);
-	dvti_device_end(device);
+	dvti_cuda_share_end(gpu, pushed);
+	return status;
+}
+
+/* Later uploads and downloads wait for a new mark, because the position advances. */
+DVT_API dvt_status dvt_cuda_order_after(void *stream, dvt_ctx ctx) {
+	const dvti_cuda_driver *cu = dvti_cuda();
+	bool pushed;
+	dvti_cuda_gpu *gpu = dvti_cuda_share_begin("dvt_cuda_order_after", ctx, &pushed);
+	const char *call = "cuEventCreate";
+	dvti_cu_event event;
+	dvti_cu_result result;
+	dvt_status status;
+	if (!gpu)
+		return dvti_failure();
+	event = dvti_cuda_event(gpu, &result);
+	if (event) {
+		call = "cuEventRecord";
+		result = cu->cuEventRecord(event, stream);
+		if (result == DVTI_CU_OK) {
+			call = "cuStreamWaitEvent";
+			result = cu->cuStreamWaitEvent(gpu->compute, event, 0);
+		}
+		dvti_cuda_event_done(gpu, event);
+		dvti_cuda_advance(gpu);
+	}
+	status = dvti_cuda_failed(gpu, "dvt_cuda_order_after", call, result);
+	dvti_cuda_share_end(gpu, pushed);
+	return status;
+}
+
+DVT_API dvt_status dvt_cuda_order_before(void *stream, dvt_ctx ctx) {
+	bool pushed;
+	dvti_cuda_gpu *gpu = dvti_cuda_share_begin("dvt_cuda_order_before", ctx, &pushed);
+	dvti_cu_result result;
+	dvt_status status;
+	if (!gpu)
+		return dvti_failure();
+	result = dvti_cuda_join_all(gpu);
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda_after_compute(gpu, stream);
+	status = dvti_cuda_failed(gpu, "dvt_cuda_order_before", "cuStreamWaitEvent", result);
+	dvti_cuda_share_end(gpu, pushed);
 	return status;
 }
 
@@ -36735,7 +37430,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 161 "src/devtensor_spine.h"
+#line 162 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -37511,9 +38206,9 @@ static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
 
 DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into) {
 	int i;
-	if (in->storage != into->storage)
+	if (!dvti_storages_meet(in->storage, into->storage))
 		return false;
-	if (in->offset != into->offset || in->dtype != into->dtype ||
+	if (dvti_view_of(in).data != dvti_view_of(into).data || in->dtype != into->dtype ||
 		!dvt_shape_equal(in->shape, into->shape))
 		return true;
 	for (i = 0; i < in->shape.ndim; i++)
@@ -38058,11 +38753,11 @@ DVT_API dvt_array *dvt_matmul(dvt_array *a, dvt_array *b) {
 }
 
 /* ---- into an existing array ---- */
-/* Computes the range of bytes from x's first element in memory to its last. */
+/* Computes the addresses from x's first byte in memory to its last. */
 static void dvti_matmul_reach(const dvt_array *x, int64_t *low, int64_t *high) {
 	const int64_t size = dvt_dtype_size(x->dtype);
 	int i;
-	*low = *high = x->offset * size;
+	*low = *high = (int64_t)(uintptr_t)x->storage->data + x->offset * size;
 	*high += size - 1;
 	for (i = 0; i < x->shape.ndim; i++) {
 		const int64_t span = (x->shape.dim[i] - 1) * x->stride[i] * size;
@@ -38071,10 +38766,10 @@ static void dvti_matmul_reach(const dvt_array *x, int64_t *low, int64_t *high) {
 }
 
 /* Returns whether writing dst could change elements of x. Neither is empty. Disjoint ranges of one
-   storage do not conflict. */
+   memory do not conflict. */
 static bool dvti_matmul_touches(const dvt_array *dst, const dvt_array *x) {
 	int64_t dst_low, dst_high, low, high;
-	if (dst->storage != x->storage)
+	if (!dvti_storages_meet(dst->storage, x->storage))
 		return false;
 	dvti_matmul_reach(dst, &dst_low, &dst_high);
 	dvti_matmul_reach(x, &low, &high);
@@ -38105,9 +38800,9 @@ static bool dvti_matmul_into_plain(dvt_array *dst, const dvt_array *a, const dvt
 								   bool transpose_a, bool transpose_b) {
 	const dvti_storage *of = dst->storage;
 	if (dst->shape.ndim != 2 || a->shape.ndim != 2 || b->shape.ndim != 2 || dst->broadcast ||
-		a->storage == of || b->storage == of || a->storage->device != of->device ||
-		b->storage->device != of->device || a->storage->ctx.id != of->ctx.id ||
-		b->storage->ctx.id != of->ctx.id || dvt_is_recording())
+		dvti_storages_meet(a->storage, of) || dvti_storages_meet(b->storage, of) ||
+		a->storage->device != of->device || b->storage->device != of->device ||
+		a->storage->ctx.id != of->ctx.id || b->storage->ctx.id != of->ctx.id || dvt_is_recording())
 		return false;
 	if (dst->shape.dim[0] != a->shape.dim[transpose_a] || dst->stride[1] != 1 ||
 		dst->shape.dim[1] != b->shape.dim[!transpose_b] || dst->stride[0] != dst->shape.dim[1] ||
@@ -42027,7 +42722,7 @@ DVTI_FN void dvti_graph_end(dvti_graph *graph) {
 /* ---- gathering ---- */
 DVTI_FN bool dvti_exclusive(dvt_array *x) {
 	return dvti_atomic_load(&x->object.references) == 1 &&
-		   dvti_atomic_load(&x->storage->references) == 1 && !x->broadcast;
+		   dvti_atomic_load(&x->storage->references) == 1 && !x->storage->release && !x->broadcast;
 }
 
 /* Adds `part` to the gathered gradient. Addition commutes, so the sum is formed in whichever array
@@ -42690,9 +43385,10 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end grad_view.c ==== */
 /* ==== begin src/5_io/dvt_array_list.c ==== */
-/* Lists of named arrays, as parameter files hold them. */
+/* Lists of named arrays, as parameter files and archives hold them, and the names of others to be
+   written. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/5_io/dvt_array_list.c"
+#line 3 "src/5_io/dvt_array_list.c"
 #endif
 
 static void dvti_array_list_destroy(void *object) {
@@ -42781,7 +43477,995 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 			  text.length >= sizeof known ? "..." : "");
 	return NULL;
 }
+
+/* ---- names ---- */
+static int dvti_names_compare(const void *a, const void *b) {
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names, int n,
+								  const char **duplicate) {
+	const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
+	int i;
+	*duplicate = NULL;
+	if (!sorted) {
+		dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
+		return false;
+	}
+	for (i = 0; i < n; i++)
+		sorted[i] = names[i];
+	qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_names_compare);
+	for (i = 1; i < n && !*duplicate; i++)
+		if (strcmp(sorted[i - 1], sorted[i]) == 0)
+			*duplicate = sorted[i];
+	dvti_free((void *)sorted);
+	return true;
+}
+
+DVTI_FN bool dvti_named_arrays_check(const char *function, dvt_array *const *arrays,
+									 const char *const *names, int n) {
+	const char *duplicate = NULL;
+	int i;
+	if (n < 0) {
+		dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected 0 or more arrays", function, n);
+		return false;
+	}
+	if (n && !arrays) {
+		dvti_null(function, "arrays");
+		return false;
+	}
+	for (i = 0; i < n; i++)
+		if (!arrays[i] || (names && !names[i])) {
+			dvti_null(function, arrays[i] ? "a name" : "an array");
+			return false;
+		}
+	if (names && n && !dvti_names_duplicate(function, names, n, &duplicate))
+		return false;
+	if (duplicate)
+		dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
+				  function, duplicate);
+	return !duplicate;
+}
 /* ==== end dvt_array_list.c ==== */
+/* ==== begin src/5_io/dvt_crc.c ==== */
+/* Checksums of bytes: CRC-32 (gzip, zip, PNG) and Adler-32 (zlib, RFC 1950). */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/5_io/dvt_crc.c"
+#endif
+
+DVTI_FN void dvti_crc_build(dvti_crc *crc) {
+	uint32_t i, value;
+	int k;
+	for (i = 0; i < 256; i++) {
+		value = i;
+		for (k = 0; k < 8; k++)
+			value = value >> 1 ^ (value & 1 ? 0xedb88320u : 0);
+		crc->table[0][i] = value;
+	}
+	for (i = 0; i < 256; i++)
+		for (k = 1; k < 8; k++) {
+			value = crc->table[k - 1][i];
+			crc->table[k][i] = value >> 8 ^ crc->table[0][value & 255];
+		}
+}
+
+/* Eight bytes at a time. */
+DVTI_FN uint32_t dvti_crc_more(const dvti_crc *crc, uint32_t value, const void *bytes, size_t n) {
+	const unsigned char *at = (const unsigned char *)bytes;
+	value = ~value;
+	for (; n >= 8; n -= 8, at += 8) {
+		uint32_t next =
+			(uint32_t)at[4] | (uint32_t)at[5] << 8 | (uint32_t)at[6] << 16 | (uint32_t)at[7] << 24;
+		value ^=
+			(uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+		value = crc->table[7][value & 255] ^ crc->table[6][value >> 8 & 255] ^
+				crc->table[5][value >> 16 & 255] ^ crc->table[4][value >> 24] ^
+				crc->table[3][next & 255] ^ crc->table[2][next >> 8 & 255] ^
+				crc->table[1][next >> 16 & 255] ^ crc->table[0][next >> 24];
+	}
+	for (; n; n--)
+		value = value >> 8 ^ crc->table[0][(value ^ *at++) & 255];
+	return ~value;
+}
+
+/* 5552 bytes are the most whose sums fit in 32 bits before a reduction. */
+DVTI_FN uint32_t dvti_adler_more(uint32_t value, const void *bytes, size_t n) {
+	const unsigned char *at = (const unsigned char *)bytes;
+	uint32_t low = value & 0xffffu, high = value >> 16;
+	while (n) {
+		size_t step = DVTI_MIN(n, (size_t)5552);
+		for (n -= step; step; step--) {
+			low += *at++;
+			high += low;
+		}
+		low %= 65521u;
+		high %= 65521u;
+	}
+	return high << 16 | low;
+}
+/* ==== end dvt_crc.c ==== */
+/* ==== begin src/5_io/dvt_deflate.c ==== */
+/* Compresses to deflate (RFC 1951), optionally inside zlib (RFC 1950). Input is cut into blocks of
+   32 KiB. Matches reach into the block before. Hash chains find them, and a match is dropped when
+   the next position has a longer one. Every block gets the smallest of three forms: stored, fixed
+   codes, own codes.
+
+   window: | the block before | this block |   0, 32768, 65536 */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/5_io/dvt_deflate.c"
+#endif
+
+#define DVTI_DEFLATE_BLOCK 32768 /* also the maximum distance of a match */
+#define DVTI_DEFLATE_OUT 16384
+#define DVTI_DEFLATE_HASH 15
+#define DVTI_DEFLATE_TRIES 64 /* candidates of one position */
+#define DVTI_DEFLATE_LAZY 32  /* matches of this length are taken at once */
+#define DVTI_DEFLATE_LONGEST 258
+#define DVTI_DEFLATE_FAR 4096 /* from farther away, 3 bytes are shorter as they are */
+
+typedef struct dvti_codes {
+	uint16_t code[288]; /* the first bit is the lowest */
+	unsigned char length[288];
+} dvti_codes;
+
+struct dvti_deflater {
+	dvti_sink sink;
+	void *user;
+	bool zlib;
+	uint32_t adler;
+	uint64_t bits;
+	int n_bits;
+	size_t n_out;
+	int64_t written;   /* bytes given to sink */
+	size_t begin, end; /* the block in the window */
+	size_t hashed;     /* positions before this one are in the chains */
+	uint16_t base;     /* of positions, modulo 65536: the place of window[0] in the input */
+	int n_tokens;
+	int64_t extra;         /* extra bits of the block's matches */
+	uint32_t literal[286]; /* frequencies; also of lengths */
+	uint32_t distance[30];
+	uint16_t head[1 << DVTI_DEFLATE_HASH]; /* the last position with a hash */
+	uint16_t prev[DVTI_DEFLATE_BLOCK];     /* the one before, by position modulo 32768 */
+	uint32_t token[DVTI_DEFLATE_BLOCK];    /* a byte, or distance << 9 | length */
+	unsigned char window[2 * DVTI_DEFLATE_BLOCK];
+	unsigned char out[DVTI_DEFLATE_OUT];
+};
+
+/* ---- bits ---- */
+static void dvti_deflate_flush(dvti_deflater *s) {
+	if (s->n_out)
+		s->sink(s->user, s->out, s->n_out);
+	s->written += (int64_t)s->n_out;
+	s->n_out = 0;
+}
+
+static void dvti_deflate_put(dvti_deflater *s, unsigned value, int n) {
+	s->bits |= (uint64_t)value << s->n_bits;
+	for (s->n_bits += n; s->n_bits >= 8; s->n_bits -= 8) {
+		s->out[s->n_out++] = (unsigned char)s->bits;
+		s->bits >>= 8;
+		if (s->n_out == DVTI_DEFLATE_OUT)
+			dvti_deflate_flush(s);
+	}
+}
+
+static void dvti_deflate_align(dvti_deflater *s) {
+	dvti_deflate_put(s, 0, -s->n_bits & 7);
+}
+
+/* ---- matches ---- */
+static unsigned dvti_deflate_hash(const unsigned char *at) {
+	uint32_t three = (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16;
+	return three * 0x9e3779b1u >> (32 - DVTI_DEFLATE_HASH);
+}
+
+/* Adds the positions before `until` to the chains. The last two of a block wait for the next. */
+static void dvti_deflate_insert(dvti_deflater *s, size_t until) {
+	for (; s->hashed < until && s->hashed + 3 <= s->end; s->hashed++) {
+		uint16_t place = (uint16_t)(s->base + s->hashed);
+		uint16_t *head = &s->head[dvti_deflate_hash(s->window + s->hashed)];
+		s->prev[place % DVTI_DEFLATE_BLOCK] = *head;
+		*head = place;
+	}
+}
+
+/* Returns the length of the longest match at `at`; 0: none of 3 bytes or more. Chains may hold
+   positions that the window has left; their distances are too large or do not grow. Every candidate
+   is compared, so a position that aliases a new one does no harm. */
+static unsigned dvti_deflate_match(dvti_deflater *s, size_t at, unsigned *distance) {
+	size_t most = DVTI_MIN(s->end - at, (size_t)DVTI_DEFLATE_LONGEST), best = 2, last = 0;
+	const unsigned char *here = s->window + at;
+	uint16_t place = (uint16_t)(s->base + at), candidate;
+	int tries;
+	*distance = 0;
+	dvti_deflate_insert(s, at);
+	if (most < 3)
+		return 0;
+	candidate = s->head[dvti_deflate_hash(here)];
+	for (tries = 0; tries < DVTI_DEFLATE_TRIES && best < most; tries++) {
+		size_t back = (uint16_t)(place - candidate), n = 0;
+		const unsigned char *there;
+		if (back <= last || back > at || back > DVTI_DEFLATE_BLOCK)
+			break;
+		there = here - back;
+		if (there[best] == here[best])
+			while (n < most && there[n] == here[n])
+				n++;
+		if (n > best && (n > 3 || back <= DVTI_DEFLATE_FAR)) {
+			best = n;
+			*distance = (unsigned)back;
+		}
+		last = back;
+		candidate = s->prev[candidate % DVTI_DEFLATE_BLOCK];
+	}
+	return best > 2 ? (unsigned)best : 0;
+}
+
+/* Returns the symbol of a number by its leading bits: the exponent, and `keep` bits after the first
+   one. The lower *extra bits follow as they are. */
+static unsigned dvti_deflate_symbol(unsigned value, int keep, int *extra) {
+	int k = 0;
+	while (value >> (k + keep + 1))
+		k++;
+	*extra = k;
+	return ((unsigned)k << keep) + (value >> k);
+}
+
+static unsigned dvti_deflate_length_symbol(unsigned length, int *extra) {
+	*extra = 0;
+	return length == DVTI_DEFLATE_LONGEST ? 285 : 257 + dvti_deflate_symbol(length - 3, 2, extra);
+}
+
+/* Appends a byte (distance 0) or a match. */
+static void dvti_deflate_token(dvti_deflater *s, unsigned value, unsigned distance) {
+	int extra;
+	s->token[s->n_tokens++] = distance << 9 | value;
+	if (!distance) {
+		s->literal[value]++;
+		return;
+	}
+	s->literal[dvti_deflate_length_symbol(value, &extra)]++;
+	s->extra += extra;
+	s->distance[dvti_deflate_symbol(distance - 1, 1, &extra)]++;
+	s->extra += extra;
+}
+
+static void dvti_deflate_parse(dvti_deflater *s) {
+	size_t at = s->begin;
+	s->n_tokens = 0;
+	s->extra = 0;
+	memset(s->literal, 0, sizeof s->literal);
+	memset(s->distance, 0, sizeof s->distance);
+	s->literal[256] = 1; /* the end of the block */
+	while (at < s->end) {
+		unsigned distance, next_distance, next, length = dvti_deflate_match(s, at, &distance);
+		while (length && length < DVTI_DEFLATE_LAZY) {
+			next = dvti_deflate_match(s, at + 1, &next_distance);
+			if (next <= length)
+				break;
+			dvti_deflate_token(s, s->window[at++], 0);
+			length = next;
+			distance = next_distance;
+		}
+		dvti_deflate_token(s, length ? length : s->window[at], distance);
+		at += length ? length : 1;
+	}
+	dvti_deflate_insert(s, s->end);
+}
+
+/* ---- codes ---- */
+static int dvti_deflate_compare(const void *a, const void *b) {
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Counts the code lengths of a Huffman tree of n symbols in ascending order of weight (the high
+   bits). Lengths above `most` count as `most`. */
+static void dvti_deflate_tree(const uint32_t *sorted, int n, int most, int *count) {
+	uint32_t weight[2 * 288];
+	uint16_t parent[2 * 288];
+	int depth[2 * 288], leaf = 0, node = n, made, i;
+	for (i = 0; i < n; i++)
+		weight[i] = sorted[i] >> 9;
+	for (made = n; made < 2 * n - 1; made++) {
+		weight[made] = 0;
+		for (i = 0; i < 2; i++) { /* the two lightest; nodes are made in ascending order */
+			bool is_leaf = leaf < n && (node == made || weight[leaf] <= weight[node]);
+			int child = is_leaf ? leaf++ : node++;
+			weight[made] += weight[child];
+			parent[child] = (uint16_t)made;
+		}
+	}
+	depth[2 * n - 2] = 0;
+	for (i = 2 * n - 3; i >= 0; i--) {
+		depth[i] = depth[parent[i]] + 1;
+		if (i < n)
+			count[DVTI_MIN(depth[i], most)]++;
+	}
+}
+
+/* Chooses codes of at most `most` bits for n symbols. At least two get one, because some decoders
+   refuse a tree of a single leaf. */
+static void dvti_deflate_choose(dvti_codes *codes, const uint32_t *frequency, int n, int most) {
+	uint32_t sorted[288];
+	int count[16], used = 0, i, bits, at = 0;
+	int64_t space = 0;
+	memset(count, 0, sizeof count);
+	memset(codes->length, 0, sizeof codes->length);
+	for (i = 0; i < n; i++)
+		if (frequency[i])
+			sorted[used++] = frequency[i] << 9 | (uint32_t)i;
+	for (i = 0; used < 2; i++)
+		if (!frequency[i])
+			sorted[used++] = (uint32_t)i;
+	qsort(sorted, (size_t)used, sizeof *sorted, dvti_deflate_compare);
+	dvti_deflate_tree(sorted, used, most, count);
+	/* Shortened codes exceed the space. A longest code moves below a shorter one, as its sibling,
+       until they fit. */
+	for (bits = 1; bits <= most; bits++)
+		space += (int64_t)count[bits] << (most - bits);
+	for (; space > (int64_t)1 << most; space--) {
+		for (bits = most - 1; !count[bits]; bits--)
+			continue;
+		count[bits]--;
+		count[bits + 1] += 2;
+		count[most]--;
+	}
+	for (bits = most; bits > 0; bits--)
+		for (; count[bits]; count[bits]--)
+			codes->length[sorted[at++] & 511] = (unsigned char)bits;
+}
+
+/* Numbers the codes: by length, then by symbol. */
+static void dvti_deflate_number(dvti_codes *codes, int n) {
+	unsigned count[16], next[16], code = 0;
+	int i, bits;
+	memset(count, 0, sizeof count);
+	for (i = 0; i < n; i++)
+		count[codes->length[i]]++;
+	count[0] = 0;
+	for (bits = 1; bits < 16; bits++) {
+		code = (code + count[bits - 1]) << 1;
+		next[bits] = code;
+	}
+	for (i = 0; i < n; i++) {
+		unsigned reversed = 0, rest;
+		if (!codes->length[i])
+			continue;
+		rest = next[codes->length[i]]++;
+		for (bits = 0; bits < codes->length[i]; bits++, rest >>= 1)
+			reversed = reversed << 1 | (rest & 1);
+		codes->code[i] = (uint16_t)reversed;
+	}
+}
+
+static int64_t dvti_deflate_cost(const dvti_codes *codes, const uint32_t *frequency, int n) {
+	int64_t bits = 0;
+	int i;
+	for (i = 0; i < n; i++)
+		bits += (int64_t)frequency[i] * codes->length[i];
+	return bits;
+}
+
+/* ---- the code lengths of a block ---- */
+/* Code lengths as they are sent: themselves, or 16 to 18 for runs, with `extra` more bits. */
+typedef struct dvti_lengths {
+	int literals, distances, order; /* how many are sent */
+	int n;
+	unsigned char symbol[288 + 32], value[288 + 32];
+	uint32_t frequency[19];
+	dvti_codes codes;
+	int64_t bits; /* the whole header of the block */
+} dvti_lengths;
+
+static const unsigned char dvti_deflate_order[19] = {16, 17, 18, 0, 8,  7, 9,  6, 10, 5,
+													 11, 4,  12, 3, 13, 2, 14, 1, 15};
+
+static int dvti_deflate_run_bits(unsigned symbol) {
+	return symbol < 16 ? 0 : symbol == 16 ? 2 : symbol == 17 ? 3 : 7;
+}
+
+static void dvti_deflate_runs(dvti_lengths *to, const unsigned char *length, int n) {
+	int i, run;
+	for (i = 0; i < n; i += run) {
+		unsigned symbol = length[i], value = 0;
+		for (run = 1; run < 138 && i + run < n && length[i + run] == length[i]; run++)
+			continue;
+		if (length[i] == 0 && run >= 3) {
+			symbol = run < 11 ? 17 : 18;
+			value = (unsigned)run - (run < 11 ? 3 : 11);
+		} else if (i > 0 && length[i] == length[i - 1] && run >= 3) {
+			run = DVTI_MIN(run, 6);
+			symbol = 16;
+			value = (unsigned)run - 3;
+		} else
+			run = 1;
+		to->symbol[to->n] = (unsigned char)symbol;
+		to->value[to->n++] = (unsigned char)value;
+		to->frequency[symbol]++;
+	}
+}
+
+static void dvti_deflate_plan(dvti_lengths *to, const dvti_codes *literal,
+							  const dvti_codes *distance) {
+	unsigned char both[288 + 32];
+	int i;
+	memset(to, 0, sizeof *to);
+	for (to->literals = 286; !literal->length[to->literals - 1]; to->literals--)
+		continue;
+	for (to->distances = 30; to->distances > 1 && !distance->length[to->distances - 1];)
+		to->distances--;
+	memcpy(both, literal->length, (size_t)to->literals);
+	memcpy(both + to->literals, distance->length, (size_t)to->distances);
+	dvti_deflate_runs(to, both, to->literals + to->distances);
+	dvti_deflate_choose(&to->codes, to->frequency, 19, 7);
+	dvti_deflate_number(&to->codes, 19);
+	for (to->order = 19; !to->codes.length[dvti_deflate_order[to->order - 1]]; to->order--)
+		continue;
+	to->order = DVTI_MAX(to->order, 4);
+	to->bits = 14 + 3 * to->order + dvti_deflate_cost(&to->codes, to->frequency, 19);
+	for (i = 16; i < 19; i++)
+		to->bits += (int64_t)to->frequency[i] * dvti_deflate_run_bits((unsigned)i);
+}
+
+static void dvti_deflate_put_lengths(dvti_deflater *s, const dvti_lengths *lengths) {
+	int i;
+	dvti_deflate_put(s, (unsigned)lengths->literals - 257, 5);
+	dvti_deflate_put(s, (unsigned)lengths->distances - 1, 5);
+	dvti_deflate_put(s, (unsigned)lengths->order - 4, 4);
+	for (i = 0; i < lengths->order; i++)
+		dvti_deflate_put(s, lengths->codes.length[dvti_deflate_order[i]], 3);
+	for (i = 0; i < lengths->n; i++) {
+		unsigned symbol = lengths->symbol[i];
+		dvti_deflate_put(s, lengths->codes.code[symbol], lengths->codes.length[symbol]);
+		dvti_deflate_put(s, lengths->value[i], dvti_deflate_run_bits(symbol));
+	}
+}
+
+/* ---- blocks ---- */
+static void dvti_deflate_fixed(dvti_codes *literal, dvti_codes *distance) {
+	int i;
+	for (i = 0; i < 288; i++)
+		literal->length[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8;
+	memset(distance->length, 0, sizeof distance->length);
+	memset(distance->length, 5, 32);
+}
+
+static void dvti_deflate_put_tokens(dvti_deflater *s, const dvti_codes *literal,
+									const dvti_codes *distance) {
+	int i, extra;
+	for (i = 0; i < s->n_tokens; i++) {
+		unsigned value = s->token[i] & 511, back = s->token[i] >> 9, symbol = value;
+		if (!back) {
+			dvti_deflate_put(s, literal->code[symbol], literal->length[symbol]);
+			continue;
+		}
+		symbol = dvti_deflate_length_symbol(value, &extra);
+		dvti_deflate_put(s, literal->code[symbol], literal->length[symbol]);
+		dvti_deflate_put(s, (value - 3) & ((1u << extra) - 1), extra);
+		symbol = dvti_deflate_symbol(back - 1, 1, &extra);
+		dvti_deflate_put(s, distance->code[symbol], distance->length[symbol]);
+		dvti_deflate_put(s, (back - 1) & ((1u << extra) - 1), extra);
+	}
+	dvti_deflate_put(s, literal->code[256], literal->length[256]);
+}
+
+static void dvti_deflate_put_stored(dvti_deflater *s) {
+	unsigned n = (unsigned)(s->end - s->begin);
+	size_t i;
+	dvti_deflate_align(s);
+	dvti_deflate_put(s, n, 16);
+	dvti_deflate_put(s, n ^ 0xffffu, 16);
+	for (i = s->begin; i < s->end; i++)
+		dvti_deflate_put(s, s->window[i], 8);
+}
+
+/* Writes the block in its smallest form. */
+static void dvti_deflate_block(dvti_deflater *s, bool last) {
+	dvti_codes literal, distance, fixed_literal, fixed_distance;
+	dvti_lengths lengths;
+	int64_t own, fixed, stored = 8 * (int64_t)(s->end - s->begin) + 32 + 7;
+	dvti_deflate_parse(s);
+	dvti_deflate_choose(&literal, s->literal, 286, 15);
+	dvti_deflate_choose(&distance, s->distance, 30, 15);
+	dvti_deflate_plan(&lengths, &literal, &distance);
+	dvti_deflate_fixed(&fixed_literal, &fixed_distance);
+	own = lengths.bits + dvti_deflate_cost(&literal, s->literal, 286) +
+		  dvti_deflate_cost(&distance, s->distance, 30) + s->extra;
+	fixed = dvti_deflate_cost(&fixed_literal, s->literal, 286) +
+			dvti_deflate_cost(&fixed_distance, s->distance, 30) + s->extra;
+	dvti_deflate_put(s, last, 1);
+	if (stored < own && stored < fixed) {
+		dvti_deflate_put(s, 0, 2);
+		dvti_deflate_put_stored(s);
+	} else if (fixed <= own) {
+		dvti_deflate_put(s, 1, 2);
+		dvti_deflate_number(&fixed_literal, 288);
+		dvti_deflate_number(&fixed_distance, 32);
+		dvti_deflate_put_tokens(s, &fixed_literal, &fixed_distance);
+	} else {
+		dvti_deflate_put(s, 2, 2);
+		dvti_deflate_put_lengths(s, &lengths);
+		dvti_deflate_number(&literal, 286);
+		dvti_deflate_number(&distance, 30);
+		dvti_deflate_put_tokens(s, &literal, &distance);
+	}
+}
+
+/* Makes the full block the one before, and begins the next. */
+static void dvti_deflate_next(dvti_deflater *s) {
+	dvti_deflate_block(s, false);
+	if (s->end == 2 * DVTI_DEFLATE_BLOCK) {
+		memmove(s->window, s->window + DVTI_DEFLATE_BLOCK, DVTI_DEFLATE_BLOCK);
+		s->hashed -= DVTI_DEFLATE_BLOCK;
+		s->base = (uint16_t)(s->base + DVTI_DEFLATE_BLOCK);
+	}
+	s->begin = s->end = DVTI_DEFLATE_BLOCK;
+}
+
+DVTI_FN dvti_deflater *dvti_deflate_begin(const char *function, bool zlib, dvti_sink sink,
+										  void *user) {
+	dvti_deflater *s = (dvti_deflater *)dvti_alloc_zero(sizeof *s);
+	if (!s) {
+		dvti_fail_memory(function, (int64_t)sizeof *s);
+		return NULL;
+	}
+	s->sink = sink;
+	s->user = user;
+	s->zlib = zlib;
+	s->adler = 1;
+	if (zlib) {
+		dvti_deflate_put(s, 0x78, 8); /* deflate with a window of 32 KiB */
+		dvti_deflate_put(s, 0x9c, 8); /* usual compression; makes both a multiple of 31 */
+	}
+	return s;
+}
+
+DVTI_FN void dvti_deflate(dvti_deflater *s, const void *bytes, size_t n) {
+	const unsigned char *at = (const unsigned char *)bytes;
+	if (s->zlib)
+		s->adler = dvti_adler_more(s->adler, bytes, n);
+	while (n) {
+		size_t step = DVTI_MIN(n, s->begin + DVTI_DEFLATE_BLOCK - s->end);
+		memcpy(s->window + s->end, at, step);
+		s->end += step;
+		at += step;
+		n -= step;
+		if (s->end == s->begin + DVTI_DEFLATE_BLOCK)
+			dvti_deflate_next(s);
+	}
+}
+
+DVTI_FN int64_t dvti_deflate_end(dvti_deflater *s) {
+	int64_t written;
+	int shift;
+	dvti_deflate_block(s, true);
+	dvti_deflate_align(s);
+	for (shift = 24; s->zlib && shift >= 0; shift -= 8)
+		dvti_deflate_put(s, s->adler >> shift & 255, 8);
+	dvti_deflate_flush(s);
+	written = s->written;
+	dvti_free(s);
+	return written;
+}
+
+#undef DVTI_DEFLATE_BLOCK
+#undef DVTI_DEFLATE_OUT
+#undef DVTI_DEFLATE_HASH
+#undef DVTI_DEFLATE_TRIES
+#undef DVTI_DEFLATE_LAZY
+#undef DVTI_DEFLATE_LONGEST
+#undef DVTI_DEFLATE_FAR
+/* ==== end dvt_deflate.c ==== */
+/* ==== begin src/5_io/dvt_dlpack.c ==== */
+/* DLPack 1.1 in both directions: https://dmlc.github.io/dlpack. A tensor of another library is read
+   and written by memcpy only, because a program may define its type by <dlpack/dlpack.h>. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_dlpack.c"
+#endif
+
+/* The sizes and offsets of dlpack.h on machines with 64-bit addresses. */
+#define DVTI_DL_AT(type, member, offset) (offsetof(type, member) == (offset))
+typedef char dvti_dl_layout
+	[sizeof(void *) != 8 ||
+			 (sizeof(dvt_dl_device) == 8 && sizeof(dvt_dl_dtype) == 4 &&
+			  sizeof(dvt_dl_tensor) == 48 && DVTI_DL_AT(dvt_dl_tensor, device, 8) &&
+			  DVTI_DL_AT(dvt_dl_tensor, ndim, 16) && DVTI_DL_AT(dvt_dl_tensor, dtype, 20) &&
+			  DVTI_DL_AT(dvt_dl_tensor, shape, 24) && DVTI_DL_AT(dvt_dl_tensor, strides, 32) &&
+			  DVTI_DL_AT(dvt_dl_tensor, byte_offset, 40))
+		 ? 1
+		 : -1];
+typedef char dvti_dl_managed_layout
+	[sizeof(void *) != 8 ||
+			 (sizeof(dvt_dl_managed) == 64 && DVTI_DL_AT(dvt_dl_managed, manager, 48) &&
+			  DVTI_DL_AT(dvt_dl_managed, deleter, 56) && sizeof(dvt_dl_versioned) == 80 &&
+			  DVTI_DL_AT(dvt_dl_versioned, manager, 8) &&
+			  DVTI_DL_AT(dvt_dl_versioned, deleter, 16) &&
+			  DVTI_DL_AT(dvt_dl_versioned, flags, 24) && DVTI_DL_AT(dvt_dl_versioned, tensor, 32))
+		 ? 1
+		 : -1];
+#undef DVTI_DL_AT
+
+/* ---- dtypes ---- */
+typedef struct dvti_dl_number {
+	uint8_t code, bits;
+} dvti_dl_number;
+
+/* In the order of dvt_dtype. */
+static const dvti_dl_number dvti_dl_numbers[DVT_DTYPE_COUNT] = {
+	{DVT_DL_FLOAT, 32},  {DVT_DL_FLOAT, 64}, {DVT_DL_FLOAT, 16},
+	{DVT_DL_BFLOAT, 16}, {DVT_DL_INT, 8},    {DVT_DL_UINT, 8},
+	{DVT_DL_INT, 32},    {DVT_DL_INT, 64},   {DVT_DL_BOOL, 8}};
+
+/* Returns "int16", "float32x4", "float8_e4m3fn". */
+static const char *dvti_dl_dtype_text(dvt_dl_dtype dtype) {
+	static const char *const kinds[] = {"int", "uint", "float", "handle", "bfloat", "complex"};
+	static const char *const whole[] = {
+		"bool",           "float8_e3m4",     "float8_e4m3",   "float8_e4m3b11fnuz",
+		"float8_e4m3fn",  "float8_e4m3fnuz", "float8_e5m2",   "float8_e5m2fnuz",
+		"float8_e8m0fnu", "float6_e2m3fn",   "float6_e3m2fn", "float4_e2m1fn"};
+	char *buffer = dvti_name_buffer();
+	dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
+	if (dtype.code < DVTI_LENGTH(kinds))
+		dvti_text_add(&text, "%s%d", kinds[dtype.code], dtype.bits);
+	else if (dtype.code < DVTI_LENGTH(kinds) + DVTI_LENGTH(whole))
+		dvti_text_add(&text, "%s", whole[dtype.code - DVTI_LENGTH(kinds)]);
+	else
+		dvti_text_add(&text, "of kind %d with %d bits", dtype.code, dtype.bits);
+	if (dtype.lanes != 1)
+		dvti_text_add(&text, "x%d", dtype.lanes);
+	return buffer;
+}
+
+static bool dvti_dl_dtype(const char *function, dvt_dl_dtype from, dvt_dtype *to) {
+	int i;
+	for (i = 0; i < DVT_DTYPE_COUNT; i++)
+		if (from.code == dvti_dl_numbers[i].code && from.bits == dvti_dl_numbers[i].bits &&
+			from.lanes == 1) {
+			*to = (dvt_dtype)i;
+			return true;
+		}
+	dvti_fail(DVT_ERR_DTYPE,
+			  "%s: the tensor is %s; expected bool, uint8, int8, int32, int64, float16, bfloat16, "
+			  "float32 or float64: convert it in its library",
+			  function, dvti_dl_dtype_text(from));
+	return false;
+}
+
+/* ---- devices ---- */
+static const char *dvti_dl_device_text(dvt_dl_device device) {
+	static const char *const names[] = {NULL,      "CPU",
+										"CUDA",    "pinned CUDA host memory",
+										"OpenCL",  NULL,
+										NULL,      "Vulkan",
+										"Metal",   "VPI",
+										"ROCm",    "ROCm host memory",
+										"ExtDev",  "CUDA managed memory",
+										"OneAPI",  "WebGPU",
+										"Hexagon", "MAIA",
+										"Trainium"};
+	char *buffer = dvti_name_buffer();
+	const char *name =
+		device.type >= 0 && device.type < DVTI_LENGTH(names) ? names[device.type] : NULL;
+	if (name)
+		snprintf(buffer, DVTI_NAME_SIZE, "%s, device %d", name, (int)device.id);
+	else
+		snprintf(buffer, DVTI_NAME_SIZE, "a device of kind %d, number %d", (int)device.type,
+				 (int)device.id);
+	return buffer;
+}
+
+/* Returns the kind of memory of a context, and the device's number in its kind. */
+static int dvti_dl_memory(dvt_ctx ctx, int32_t *id) {
+	const dvti_backend_kind *kind;
+	dvti_device *open;
+	int64_t limit;
+	int index = 0;
+	*id = 0;
+	if (dvti_is_host_memory(ctx))
+		return DVT_DL_CPU;
+	if (!dvti_device_look(ctx, &open, &kind, &index, &limit))
+		return 0;
+	if (open)
+		dvti_device_end(open);
+	*id = index;
+	return kind->memory;
+}
+
+static bool dvti_dl_ctx(const char *function, dvt_dl_device device, dvt_ctx *ctx) {
+	bool cuda = device.type == DVT_DL_CUDA || device.type == DVT_DL_CUDA_MANAGED;
+	int n = cuda ? dvt_num_gpus() : 0, i;
+	int32_t id;
+	*ctx = dvt_cpu();
+	if (device.type == DVT_DL_CPU || device.type == DVT_DL_CUDA_HOST)
+		return true;
+	for (i = 0; i < n; i++)
+		if (dvti_dl_memory(dvt_gpu(i), &id) == DVT_DL_CUDA && id == device.id) {
+			*ctx = dvt_gpu(i);
+			return true;
+		}
+	if (cuda)
+		dvti_fail(DVT_ERR_NO_DEVICE,
+				  "%s: the tensor is on %s, which is no gpu(i) here; see dvt_print_devices, or "
+				  "copy the tensor to host memory in its library",
+				  function, dvti_dl_device_text(device));
+	else
+		dvti_fail(DVT_ERR_UNSUPPORTED,
+				  "%s: the tensor is on %s; expected CPU or CUDA: copy it to host memory in its "
+				  "library",
+				  function, dvti_dl_device_text(device));
+	return false;
+}
+
+/* ---- import ---- */
+/* Reads a tensor into *memory, of which release and user stay as they are. The shape is copied; the
+   strides remain the tensor's. */
+static bool dvti_dl_read(const char *function, const dvt_dl_tensor *tensor, dvti_memory *memory,
+						 dvt_ctx *ctx) {
+	memset(&memory->shape, 0, sizeof memory->shape);
+	if (!dvti_dl_ctx(function, tensor->device, ctx) ||
+		!dvti_dl_dtype(function, tensor->dtype, &memory->dtype))
+		return false;
+	if (tensor->ndim < 0 || tensor->ndim > DVT_MAX_DIMS) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: the tensor has %d axes; expected 0 to %d: reshape it in its library",
+				  function, (int)tensor->ndim, DVT_MAX_DIMS);
+		return false;
+	}
+	if (tensor->ndim > 0 && !tensor->shape) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: the tensor has %d axes and no shape; its producer must set it", function,
+				  (int)tensor->ndim);
+		return false;
+	}
+	memory->shape.ndim = tensor->ndim;
+	if (tensor->ndim > 0)
+		memcpy(memory->shape.dim, tensor->shape, (size_t)tensor->ndim * sizeof *tensor->shape);
+	memory->stride = tensor->strides;
+	memory->data = tensor->data;
+	if (tensor->data && tensor->byte_offset <= UINTPTR_MAX - (uintptr_t)tensor->data)
+		memory->data = (char *)tensor->data + (size_t)tensor->byte_offset;
+	else if (tensor->data || dvt_shape_size(memory->shape) > 0) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: the tensor has elements at %s; its producer must set data and byte_offset",
+				  function, tensor->data ? "an offset beyond the address space" : "NULL");
+		return false;
+	}
+	return true;
+}
+
+/* Copies memory that must not be written. A failure does not reach the producer's deleter. The end
+   of the scope waits for the copy. */
+static dvt_array *dvti_dl_copied(const char *function, const dvti_memory *memory, dvt_ctx ctx) {
+	dvt_scope_guard scope = dvt_scope_begin();
+	dvti_memory lent = *memory;
+	dvt_array *x, *copy;
+	lent.release = NULL;
+	x = dvti_array_over(function, &lent, ctx);
+	copy = x ? dvti_array_new(function, x->shape, x->dtype, ctx) : NULL;
+	if (copy && dvti_copy_elements(function, copy, x) != DVT_OK)
+		copy = NULL;
+	dvt_keep(copy);
+	dvt_scope_end(&scope);
+	if (copy)
+		memory->release(memory->user);
+	return copy;
+}
+
+static void dvti_dl_release(void *user) {
+	dvt_dl_managed managed;
+	memcpy(&managed, user, sizeof managed);
+	if (managed.deleter)
+		managed.deleter((dvt_dl_managed *)user);
+}
+
+static void dvti_dl_release_versioned(void *user) {
+	dvt_dl_versioned managed;
+	memcpy(&managed, user, sizeof managed);
+	if (managed.deleter)
+		managed.deleter((dvt_dl_versioned *)user);
+}
+
+DVT_API dvt_array *dvt_from_dlpack(dvt_dl_managed *tensor) {
+	dvt_dl_managed managed;
+	dvti_memory memory;
+	dvt_ctx ctx;
+	if (!tensor) {
+		dvti_null("dvt_from_dlpack", "tensor");
+		return NULL;
+	}
+	memcpy(&managed, tensor, sizeof managed);
+	memory.release = dvti_dl_release;
+	memory.user = tensor;
+	if (!dvti_dl_read("dvt_from_dlpack", &managed.tensor, &memory, &ctx))
+		return NULL;
+	return dvti_array_over("dvt_from_dlpack", &memory, ctx);
+}
+
+/* Another major version may have another layout behind the deleter. */
+DVT_API dvt_array *dvt_from_dlpack_versioned(dvt_dl_versioned *tensor) {
+	static const char function[] = "dvt_from_dlpack_versioned";
+	dvt_dl_versioned managed;
+	dvti_memory memory;
+	uint32_t version[2];
+	dvt_ctx ctx;
+	if (!tensor) {
+		dvti_null(function, "tensor");
+		return NULL;
+	}
+	memcpy(version, tensor, sizeof version);
+	if (version[0] != DVT_DL_MAJOR) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: the tensor has DLPack version %lu.%lu; expected %d: ask its producer for "
+				  "max_version (%d, %d)",
+				  function, (unsigned long)version[0], (unsigned long)version[1], DVT_DL_MAJOR,
+				  DVT_DL_MAJOR, DVT_DL_MINOR);
+		return NULL;
+	}
+	memcpy(&managed, tensor, sizeof managed);
+	memory.release = dvti_dl_release_versioned;
+	memory.user = tensor;
+	if (!dvti_dl_read(function, &managed.tensor, &memory, &ctx))
+		return NULL;
+	return managed.flags & DVT_DL_READ_ONLY ? dvti_dl_copied(function, &memory, ctx)
+											: dvti_array_over(function, &memory, ctx);
+}
+
+/* ---- export ---- */
+/* An exported tensor with what it points to. `tensor` is first: both have one address. */
+typedef struct dvti_dl_export {
+	union {
+		dvt_dl_managed plain;
+		dvt_dl_versioned versioned;
+	} tensor;
+
+	dvti_storage *storage;
+	int64_t shape[DVT_MAX_DIMS], stride[DVT_MAX_DIMS];
+} dvti_dl_export;
+
+static void dvti_dl_export_end(void *tensor) {
+	dvti_dl_export *out = (dvti_dl_export *)tensor;
+	if (!out)
+		return;
+	dvti_storage_release(out->storage);
+	dvti_free(out);
+}
+
+static void dvti_dl_delete(dvt_dl_managed *self) {
+	dvti_dl_export_end(self);
+}
+
+static void dvti_dl_delete_versioned(dvt_dl_versioned *self) {
+	dvti_dl_export_end(self);
+}
+
+/* Describes x in *tensor. Strides of extents below 2 are those of C order, because some libraries
+   compare all of them. Returns false with the error set. */
+static bool dvti_dl_describe(dvti_dl_export *out, dvt_dl_tensor *tensor, dvt_array *x) {
+	bool empty = !dvti_has_elements(&x->shape);
+	int i;
+	memset(tensor, 0, sizeof *tensor);
+	dvti_strides_c(x->shape, out->stride);
+	for (i = 0; i < x->shape.ndim; i++) {
+		out->shape[i] = x->shape.dim[i];
+		if (x->shape.dim[i] > 1 && !empty)
+			out->stride[i] = x->stride[i];
+	}
+	tensor->device.type = dvti_dl_memory(x->storage->ctx, &tensor->device.id);
+	tensor->ndim = x->shape.ndim;
+	tensor->dtype.code = dvti_dl_numbers[x->dtype].code;
+	tensor->dtype.bits = dvti_dl_numbers[x->dtype].bits;
+	tensor->dtype.lanes = 1;
+	tensor->shape = out->shape;
+	tensor->strides = out->stride;
+	if (empty)
+		return true;
+	tensor->data = tensor->device.type == DVT_DL_CPU ? dvti_view_of(x).data
+													 : (void *)(uintptr_t)dvt_cuda_address(x);
+	return tensor->data != NULL;
+}
+
+/* Checks the arguments, and sets *copies to whether x has to be copied. Returns false with the
+   error set if it cannot be exported. */
+static bool dvti_dl_exportable(const char *function, dvt_array *x, dvt_dl_copy copy, bool versioned,
+							   bool *copies) {
+	bool negative = false;
+	int32_t id;
+	int i;
+	if (!x) {
+		dvti_null(function, "x");
+		return false;
+	}
+	if ((int)copy < DVT_DL_COPY_IF_NEEDED || copy > DVT_DL_COPY_NEVER) {
+		dvti_fail(DVT_ERR_VALUE, "%s: copy is %d; expected a value of dvt_dl_copy", function,
+				  (int)copy);
+		return false;
+	}
+	if (!dvti_dl_memory(x->storage->ctx, &id)) {
+		dvti_fail(DVT_ERR_CONTEXT,
+				  "%s: x is %s; other libraries cannot use the memory of a virtual GPU: export "
+				  "dvt_copyto(x, dvt_cpu())",
+				  function, dvti_describe(x));
+		return false;
+	}
+	for (i = 0; i < x->shape.ndim && dvti_has_elements(&x->shape); i++)
+		negative = negative || (x->stride[i] < 0 && x->shape.dim[i] > 1);
+	*copies = copy == DVT_DL_COPY_ALWAYS || negative || (x->broadcast && !versioned);
+	if (*copies && copy == DVT_DL_COPY_NEVER) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: x (%s) has negative strides, which many libraries refuse; export a copy, or "
+				  "reverse it in the other library",
+				  function, dvti_describe(x));
+		return false;
+	}
+	return true;
+}
+
+/* Returns a record that keeps the memory of x, or of a copy, and describes it in *tensor. NULL with
+   the error set. */
+static dvti_dl_export *dvti_dl_export_new(const char *function, dvt_array *x, bool copies,
+										  dvt_dl_tensor *tensor) {
+	dvti_dl_export *out = (dvti_dl_export *)dvti_alloc_zero(sizeof *out);
+	dvt_scope_guard scope;
+	dvt_array *from = x;
+	if (!out) {
+		dvti_fail_memory(function, (int64_t)sizeof *out);
+		return NULL;
+	}
+	scope = dvt_scope_begin();
+	if (copies) {
+		from = dvti_array_new(function, x->shape, x->dtype, x->storage->ctx);
+		if (from && dvti_copy_elements(function, from, x) != DVT_OK)
+			from = NULL;
+	}
+	if (from && dvti_dl_describe(out, tensor, from)) {
+		dvti_storage_own(from->storage);
+		out->storage = from->storage;
+	} else {
+		dvti_free(out);
+		out = NULL;
+	}
+	dvt_scope_end(&scope);
+	return out;
+}
+
+DVT_API dvt_dl_managed *dvt_to_dlpack(dvt_array *x) {
+	static const char function[] = "dvt_to_dlpack";
+	dvt_dl_managed managed;
+	dvti_dl_export *out;
+	bool copies;
+	if (!dvti_dl_exportable(function, x, DVT_DL_COPY_IF_NEEDED, false, &copies))
+		return NULL;
+	memset(&managed, 0, sizeof managed);
+	out = dvti_dl_export_new(function, x, copies, &managed.tensor);
+	if (!out)
+		return NULL;
+	managed.manager = out;
+	managed.deleter = dvti_dl_delete;
+	memcpy(out, &managed, sizeof managed);
+	return (dvt_dl_managed *)out;
+}
+
+DVT_API dvt_dl_versioned *dvt_to_dlpack_versioned(dvt_array *x, dvt_dl_copy copy) {
+	static const char function[] = "dvt_to_dlpack_versioned";
+	dvt_dl_versioned managed;
+	dvti_dl_export *out;
+	bool copies;
+	if (!dvti_dl_exportable(function, x, copy, true, &copies))
+		return NULL;
+	memset(&managed, 0, sizeof managed);
+	out = dvti_dl_export_new(function, x, copies, &managed.tensor);
+	if (!out)
+		return NULL;
+	managed.major = DVT_DL_MAJOR;
+	managed.minor = DVT_DL_MINOR;
+	managed.manager = out;
+	managed.deleter = dvti_dl_delete_versioned;
+	managed.flags = copies ? DVT_DL_IS_COPIED : x->broadcast ? DVT_DL_READ_ONLY : 0;
+	memcpy(out, &managed, sizeof managed);
+	return (dvt_dl_versioned *)out;
+}
+/* ==== end dvt_dlpack.c ==== */
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Files that appear only when they are complete. Output goes to a temporary file in the same
    directory. It is synced to disk before it replaces the old file. It gets the old file's mode and,
@@ -42983,226 +44667,6 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #undef DVTI_FILE_BUFFER
 #endif
 /* ==== end dvt_files.c ==== */
-/* ==== begin src/5_io/dvt_gzip.c ==== */
-/* gzip (RFC 1952): all optional header fields, several members, and verification of header
-   checksums, lengths and CRCs. Turns a compressed source into a decompressed one that inflates
-   while it is read. Needs 100 KiB of memory for any file size. */
-#ifdef DEVTENSOR_LINES
-#line 4 "src/5_io/dvt_gzip.c"
-#endif
-
-/* ---- CRC-32, eight bytes at a time ---- */
-typedef struct dvti_crc {
-	uint32_t table[8][256];
-} dvti_crc;
-
-static void dvti_crc_build(dvti_crc *crc) {
-	uint32_t i, value;
-	int k;
-	for (i = 0; i < 256; i++) {
-		value = i;
-		for (k = 0; k < 8; k++)
-			value = value >> 1 ^ (value & 1 ? 0xedb88320u : 0);
-		crc->table[0][i] = value;
-	}
-	for (i = 0; i < 256; i++)
-		for (k = 1; k < 8; k++) {
-			value = crc->table[k - 1][i];
-			crc->table[k][i] = value >> 8 ^ crc->table[0][value & 255];
-		}
-}
-
-/* Extends the checksum `value` (0: of no bytes) by these bytes. */
-static uint32_t dvti_crc_more(const dvti_crc *crc, uint32_t value, const unsigned char *at,
-							  size_t n) {
-	value = ~value;
-	for (; n >= 8; n -= 8, at += 8) {
-		uint32_t next =
-			(uint32_t)at[4] | (uint32_t)at[5] << 8 | (uint32_t)at[6] << 16 | (uint32_t)at[7] << 24;
-		value ^=
-			(uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
-		value = crc->table[7][value & 255] ^ crc->table[6][value >> 8 & 255] ^
-				crc->table[5][value >> 16 & 255] ^ crc->table[4][value >> 24] ^
-				crc->table[3][next & 255] ^ crc->table[2][next >> 8 & 255] ^
-				crc->table[1][next >> 16 & 255] ^ crc->table[0][next >> 24];
-	}
-	for (; n; n--)
-		value = value >> 8 ^ crc->table[0][(value ^ *at++) & 255];
-	return ~value;
-}
-
-/* ---- members ---- */
-struct dvti_gunzip {
-	dvti_source raw;
-	dvti_crc crc;
-	bool inside;          /* after a member's header */
-	int64_t members;      /* started so far */
-	uint32_t sum, length; /* of the member's output so far */
-	dvti_inflater inflater;
-};
-
-/* Reads the next byte of a header and adds it to the header's checksum. */
-static unsigned dvti_gzip_byte(dvti_gunzip *g) {
-	unsigned char byte = (unsigned char)dvti_source_le(&g->raw, 1);
-	g->sum = dvti_crc_more(&g->crc, g->sum, &byte, 1);
-	return byte;
-}
-
-static void dvti_gzip_skip(dvti_gunzip *g, unsigned n) {
-	for (; n && !g->raw.ended; n--)
-		dvti_gzip_byte(g);
-}
-
-static void dvti_gzip_skip_text(dvti_gunzip *g) {
-	while (dvti_gzip_byte(g) && !g->raw.ended)
-		continue;
-}
-
-static bool dvti_gzip_header(dvti_gunzip *g) {
-	unsigned magic, method, flags, length, sum;
-	g->sum = 0;
-	magic = dvti_gzip_byte(g);
-	magic |= dvti_gzip_byte(g) << 8;
-	if (magic != 0x8b1f)
-		return dvti_inflate_fail(&g->inflater, "something that is not gzip follows its end");
-	method = dvti_gzip_byte(g);
-	flags = dvti_gzip_byte(g);
-	dvti_gzip_skip(g, 6);
-	if (!g->raw.ended && (method != 8 || flags & 0xe0))
-		return dvti_inflate_fail(&g->inflater, "its header has an unknown method or flag");
-	if (flags & 4) {
-		length = dvti_gzip_byte(g);
-		length |= dvti_gzip_byte(g) << 8;
-		dvti_gzip_skip(g, length);
-	}
-	if (flags & 8)
-		dvti_gzip_skip_text(g);
-	if (flags & 16)
-		dvti_gzip_skip_text(g);
-	sum = g->sum & 0xffffu;
-	if (flags & 2 && dvti_source_le(&g->raw, 2) != sum && !g->raw.ended)
-		return dvti_inflate_fail(&g->inflater, "the checksum of its header is wrong");
-	return !g->raw.ended || dvti_inflate_fail(&g->inflater, "it ends in the middle");
-}
-
-/* Starts the next member. Skips zeros after a member, which are padding of tapes and disks. Returns
-   false at the end or on an error. */
-static bool dvti_gzip_next(dvti_gunzip *g) {
-	bool padded = false;
-	while (g->members > 0 && dvti_source_peek(&g->raw, 1) && *g->raw.at == 0) {
-		size_t n = 1;
-		while (n < g->raw.ready && g->raw.at[n] == 0)
-			n++;
-		dvti_source_skip(&g->raw, (int64_t)n);
-		padded = true;
-	}
-	if (g->members > 0 && !dvti_source_peek(&g->raw, 1))
-		return false;
-	if (padded)
-		return dvti_inflate_fail(&g->inflater, "something that is not gzip follows its end");
-	if (!dvti_gzip_header(g))
-		return false;
-	g->members++;
-	g->inside = true;
-	g->sum = g->length = 0;
-	dvti_inflate_begin(&g->inflater);
-	return true;
-}
-
-static bool dvti_gzip_trailer(dvti_gunzip *g) {
-	uint32_t sum = (uint32_t)dvti_source_le(&g->raw, 4),
-			 length = (uint32_t)dvti_source_le(&g->raw, 4);
-	g->inside = false;
-	if (g->raw.ended)
-		return dvti_inflate_fail(&g->inflater, "it ends in the middle");
-	if (length != g->length)
-		return dvti_inflate_fail(&g->inflater, "it has another length than its trailer says");
-	return sum == g->sum || dvti_inflate_fail(&g->inflater, "its checksum is wrong");
-}
-
-/* Appends to the inflater's output; *got is the number of bytes. Returns false at the end or on an
-   error. */
-static bool dvti_gunzip_run(dvti_gunzip *g, size_t *got) {
-	dvti_inflater *s = &g->inflater;
-	*got = 0;
-	while (*got == 0) {
-		size_t before = s->n;
-		bool ended;
-		if (!g->inside && !dvti_gzip_next(g))
-			return false;
-		if (!dvti_inflate(s, &ended))
-			return false;
-		*got = s->n - before;
-		g->sum = dvti_crc_more(&g->crc, g->sum, s->out + before, *got);
-		g->length += (uint32_t)*got;
-		if (ended && !dvti_gzip_trailer(g))
-			return false;
-	}
-	return true;
-}
-
-DVTI_FN bool dvti_gunzip_more(dvti_source *in) {
-	dvti_gunzip *g = in->gunzip;
-	dvti_inflater *s = &g->inflater;
-	size_t got;
-	bool more;
-	dvti_inflate_slide(s, in->ready);
-	more = dvti_gunzip_run(g, &got);
-	if (g->raw.reported)
-		in->reported = true;
-	else if (s->wrong)
-		dvti_source_wrong(
-			in, "the compressed data cannot be read: %s; fetch or write the file again", s->wrong);
-	if (in->reported)
-		return false;
-	if (!more) {
-		in->known = true;
-		in->remaining = 0;
-		return false;
-	}
-	if ((int64_t)got > in->remaining)
-		return dvti_source_wrong(
-			in,
-			"it holds more than %lld bytes, the limit for pipes and devices; write it to a regular "
-			"file first",
-			(long long)DVTI_SOURCE_MOST);
-	in->ready += got;
-	in->remaining -= (int64_t)got;
-	in->at = s->out + s->n - in->ready;
-	return true;
-}
-
-DVTI_FN bool dvti_source_gunzip(dvti_source *in) {
-	dvti_gunzip *g;
-	if (!dvti_source_peek(in, 2) || in->at[0] != 0x1f || in->at[1] != 0x8b)
-		return true;
-	g = (dvti_gunzip *)dvti_alloc(sizeof *g);
-	if (!g) {
-		dvti_fail_memory(in->function, (int64_t)sizeof *g);
-		in->reported = true;
-		return false;
-	}
-	memset(g, 0, sizeof *g);
-	dvti_crc_build(&g->crc);
-	g->raw = *in;
-	g->inflater.raw = &g->raw;
-	if (!in->known || !dvti_mul(dvti_source_left(in), DVTI_DEFLATE_RATIO, &in->remaining))
-		in->remaining = in->known ? INT64_MAX : DVTI_SOURCE_MOST;
-	in->known = false;
-	in->fd = -1;
-	in->buffer = NULL;
-	in->gunzip = g;
-	in->at = g->inflater.out;
-	in->ready = 0;
-	return true;
-}
-
-DVTI_FN void dvti_gunzip_free(dvti_gunzip *gunzip) {
-	if (gunzip)
-		dvti_source_close(&gunzip->raw);
-	dvti_free(gunzip);
-}
-/* ==== end dvt_gzip.c ==== */
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; extents; elements; all big-endian. Plain or
    gzip, detected by content. */
@@ -43315,6 +44779,191 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 	return result;
 }
 /* ==== end dvt_idx.c ==== */
+/* ==== begin src/5_io/dvt_image.c ==== */
+/* Reads and writes images as arrays (height, width, channels). The format is found by content when
+   reading and by the path's extension when writing. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_image.c"
+#endif
+
+/* ---- reading ---- */
+static dvt_array *dvti_image_read(dvti_source *in, dvt_ctx ctx) {
+	const char *is = "not a PNG, PPM or PGM file; check that the path names the right one, or "
+					 "convert the image";
+	dvti_source_peek(in, 8);
+	if (in->ready >= 8 && memcmp(in->at, "\x89PNG\r\n\x1a\n", 8) == 0)
+		return dvti_png_read(in, ctx);
+	if (in->ready >= 2 && in->at[0] == 'P') {
+		if (strchr("2356", in->at[1]) && in->at[1])
+			return dvti_netpbm_read(in, ctx);
+		if (strchr("147", in->at[1]) && in->at[1])
+			is = "a PBM or PAM file; convert it to PNG, PPM or PGM";
+	} else if (in->ready >= 3 && memcmp(in->at, "\xff\xd8\xff", 3) == 0)
+		is = "a JPEG file; convert it to PNG, PPM or PGM";
+	dvti_source_wrong(in, "this is %s", is);
+	return NULL;
+}
+
+DVT_API dvt_array *dvt_read_image(const void *data, size_t bytes, dvt_ctx ctx) {
+	dvti_source in;
+	dvt_array *result;
+	if (!data) {
+		dvti_null("dvt_read_image", "data");
+		return NULL;
+	}
+	dvti_source_memory(&in, "dvt_read_image", data, bytes);
+	result = dvti_image_read(&in, ctx);
+	dvti_source_close(&in);
+	return result;
+}
+
+DVT_API dvt_array *dvt_load_image(const char *path, dvt_ctx ctx) {
+	dvti_source in;
+	dvt_array *result = NULL;
+	if (dvti_source_open(&in, "dvt_load_image", path))
+		result = dvti_image_read(&in, ctx);
+	dvti_source_close(&in);
+	return result;
+}
+
+/* ---- writing ---- */
+typedef enum dvti_image_format {
+	DVTI_IMAGE_NONE,
+	DVTI_IMAGE_PNG,
+	DVTI_IMAGE_PPM,
+	DVTI_IMAGE_PGM
+} dvti_image_format;
+
+/* Finds the format by the extension, in small or capital letters. */
+static dvti_image_format dvti_image_format_of(const char *path) {
+	static const char *const known[] = {"", ".png", ".ppm", ".pgm"};
+	size_t n = strlen(path), k;
+	char end[5];
+	int i;
+	for (k = 0; k < 4 && n >= 4; k++) {
+		char c = path[n - 4 + k];
+		end[k] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+	}
+	for (i = 1; n >= 4 && i < DVTI_LENGTH(known); i++)
+		if (memcmp(end, known[i], 4) == 0)
+			return (dvti_image_format)i;
+	return DVTI_IMAGE_NONE;
+}
+
+/* Fills the extents. Returns false with SHAPE set. */
+static bool dvti_image_shape(dvti_image *image, const dvt_array *x, dvti_image_format format) {
+	static const char *const expected[] = {
+		"", "(height, width) or (height, width, 1 to 4 channels) with at least one pixel",
+		"(height, width, 3) with at least one pixel",
+		"(height, width) or (height, width, 1) with at least one pixel"};
+	const dvt_shape *shape = &x->shape;
+	int64_t channels = shape->ndim == 3 ? shape->dim[2] : 1, most = 0x7fffffff;
+	int fewest = format == DVTI_IMAGE_PPM ? 3 : 1, largest = format == DVTI_IMAGE_PNG ? 4 : fewest;
+	bool ok = (shape->ndim == 2 || shape->ndim == 3) && channels >= fewest && channels <= largest &&
+			  shape->dim[0] >= 1 && shape->dim[1] >= 1 && shape->dim[0] <= most &&
+			  shape->dim[1] <= most;
+	if (!ok) {
+		dvti_fail(DVT_ERR_SHAPE, "%s: x is %s; expected %s", image->function, dvti_describe(x),
+				  expected[format]);
+		return false;
+	}
+	image->height = shape->dim[0];
+	image->width = shape->dim[1];
+	image->channels = (int)channels;
+	return true;
+}
+
+/* Chooses how elements are stored. Returns false with DTYPE set. */
+static bool dvti_image_dtype(dvti_image *image, const dvt_array *x) {
+	image->dtype = dvt_dtype_is_float(x->dtype) ? DVT_F32 : x->dtype;
+	image->bytes = image->dtype == DVT_I32 ? 2 : 1;
+	if (image->dtype == DVT_F32 || image->dtype == DVT_I32 || image->dtype == DVT_U8)
+		return true;
+	dvti_fail(DVT_ERR_DTYPE,
+			  "%s: x is %s; expected uint8, int32 with values of 0 to 65535, or a float with "
+			  "values of 0 to 1: convert with dvt_astype",
+			  image->function, dvti_describe(x));
+	return false;
+}
+
+/* Returns whether int32 elements fit in 16 bits. */
+static bool dvti_image_check_values(const dvti_image *image) {
+	int64_t n = image->height * image->width * image->channels, i;
+	for (i = 0; image->dtype == DVT_I32 && i < n; i++) {
+		int64_t value = dvti_signed(dvti_bytes_value(image->data + 4 * i, 4, false), 4);
+		if (value < 0 || value > 65535) {
+			dvti_fail(DVT_ERR_RANGE,
+					  "%s: element %lld is %lld; expected 0 to 65535 for 16-bit samples: clip x, "
+					  "or convert it to uint8",
+					  image->function, (long long)i, (long long)value);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Returns 255 * value, rounded and clipped; 0 for NaN. */
+static unsigned char dvti_image_byte(float value) {
+	if (!(value > 0))
+		return 0;
+	return value >= 1 ? 255 : (unsigned char)(value * 255.0f + 0.5f);
+}
+
+DVTI_FN void dvti_image_row(const dvti_image *image, int64_t row, unsigned char *to) {
+	int64_t n = image->width * image->channels, i;
+	const unsigned char *from = image->data + row * n * (image->dtype == DVT_U8 ? 1 : 4);
+	if (image->dtype == DVT_U8) {
+		memcpy(to, from, (size_t)n);
+		return;
+	}
+	for (i = 0; i < n; i++) {
+		uint32_t bits = (uint32_t)dvti_bytes_value(from + 4 * i, 4, false);
+		float value;
+		if (image->dtype == DVT_I32) {
+			to[2 * i] = (unsigned char)(bits >> 8);
+			to[2 * i + 1] = (unsigned char)bits;
+		} else {
+			memcpy(&value, &bits, 4);
+			to[i] = dvti_image_byte(value);
+		}
+	}
+}
+
+static dvt_status dvti_image_save(dvti_image *image, const char *path, dvt_array *x,
+								  dvti_image_format format) {
+	dvt_array *host = dvti_stored_host(image->function, x, image->dtype);
+	dvti_file_out out;
+	if (!host)
+		return dvti_failure();
+	image->data = (const unsigned char *)dvti_view_of(host).data;
+	if (!dvti_image_check_values(image) || !dvti_file_begin(&out, image->function, path))
+		return dvti_failure();
+	return dvti_file_end(&out, format == DVTI_IMAGE_PNG ? dvti_png_write(&out, image)
+														: dvti_netpbm_write(&out, image));
+}
+
+DVT_API dvt_status dvt_save_image(const char *path, dvt_array *x) {
+	dvti_image image;
+	dvti_image_format format;
+	dvt_scope_guard scope;
+	dvt_status status;
+	memset(&image, 0, sizeof image);
+	image.function = "dvt_save_image";
+	if (!path || !x)
+		return dvti_null(image.function, path ? "x" : "path");
+	format = dvti_image_format_of(path);
+	if (format == DVTI_IMAGE_NONE)
+		return dvti_fail(DVT_ERR_NAME,
+						 "%s: \"%.300s\" has no known extension; expected .png, .ppm or .pgm",
+						 image.function, path);
+	if (!dvti_image_shape(&image, x, format) || !dvti_image_dtype(&image, x))
+		return dvti_failure();
+	scope = dvt_scope_begin();
+	status = dvti_image_save(&image, path, x, format);
+	dvt_scope_end(&scope);
+	return status;
+}
+/* ==== end dvt_image.c ==== */
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Decodes deflate (RFC 1951). A table decodes codes of up to 11 bits; longer ones, which are rare,
    are decoded bit by bit. A fast loop runs while input and output are far from their ends; a
@@ -43793,6 +45442,178 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s, bool *ended) {
 #undef DVTI_MAX_CODE
 #undef DVTI_LOOKUP_BITS
 /* ==== end dvt_inflate.c ==== */
+/* ==== begin src/5_io/dvt_netpbm.c ==== */
+/* Netpbm's PGM and PPM images: P2 and P3 in decimal, P5 and P6 in bytes. A header of words (magic
+   number, width, height, largest value) with comments, then the samples, row by row. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_netpbm.c"
+#endif
+
+typedef struct dvti_netpbm {
+	dvti_source *in;
+	bool plain; /* decimal */
+	int64_t width, height, largest;
+	int channels;
+} dvti_netpbm;
+
+static bool dvti_netpbm_blank(int c) {
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Skips white space and comments, which go from # to the end of the line. Returns whether there
+   was any. */
+static bool dvti_netpbm_blanks(dvti_source *in) {
+	bool comment = false, any = false;
+	while (dvti_source_peek(in, 1) && (comment || *in->at == '#' || dvti_netpbm_blank(*in->at))) {
+		comment = *in->at == '#' || (comment && *in->at != '\n' && *in->at != '\r');
+		dvti_source_skip(in, 1);
+		any = true;
+	}
+	return any;
+}
+
+/* Reads white space and a number of at most `most`. */
+static bool dvti_netpbm_number(dvti_source *in, int64_t most, int64_t *value) {
+	bool digits = false;
+	if (!dvti_netpbm_blanks(in))
+		return false;
+	for (*value = 0; dvti_source_peek(in, 1) && *in->at >= '0' && *in->at <= '9'; digits = true) {
+		*value = 10 * *value + (*in->at - '0');
+		if (*value > most)
+			return false;
+		dvti_source_skip(in, 1);
+	}
+	return digits;
+}
+
+static bool dvti_netpbm_header(dvti_netpbm *image) {
+	dvti_source *in = image->in;
+	char kind = (char)in->at[1];
+	image->plain = kind < '4';
+	image->channels = kind == '3' || kind == '6' ? 3 : 1;
+	dvti_source_skip(in, 2);
+	if (!dvti_netpbm_number(in, 0x7fffffff, &image->width) ||
+		!dvti_netpbm_number(in, 0x7fffffff, &image->height) ||
+		!dvti_netpbm_number(in, 65535, &image->largest) || image->width == 0 ||
+		image->height == 0 || image->largest == 0)
+		return dvti_source_wrong(in,
+								 "its header is damaged; expected width, height and the largest "
+								 "value (1 to 65535): fetch or write the file again");
+	if (image->plain)
+		return true;
+	if (!dvti_source_peek(in, 1) || !dvti_netpbm_blank(*in->at))
+		return dvti_source_wrong(in, "its header does not end with white space; fetch or write the "
+									 "file again");
+	return dvti_source_skip(in, 1);
+}
+
+/* Compares the size in the header with the bytes of the file: digits need one and a blank. */
+static bool dvti_netpbm_fits(dvti_netpbm *image) {
+	dvti_source *in = image->in;
+	int64_t n, left = dvti_source_left(in), least;
+	bool fits = dvti_mul(image->width, image->height, &n) && dvti_mul(n, image->channels, &n);
+	if (image->plain)
+		fits = fits && n <= left / 2;
+	else
+		fits = fits && dvti_mul(n, image->largest > 255 ? 2 : 1, &least) &&
+			   (in->known ? least == left : least <= left);
+	return fits || dvti_source_wrong(
+					   in,
+					   "its header says %lld x %lld pixels with a largest value of %lld, but %s "
+					   "bytes follow it; the file is cut off, damaged, or followed by something "
+					   "else: fetch or write it again",
+					   (long long)image->width, (long long)image->height, (long long)image->largest,
+					   dvti_source_size_text(in, in->taken, INT64_MAX));
+}
+
+/* Writes sample i, scaled to 0..255 or 0..65535. */
+static bool dvti_netpbm_put(const dvti_netpbm *image, unsigned char *to, int64_t i, int64_t value) {
+	int64_t top = image->largest > 255 ? 65535 : 255;
+	int32_t wide;
+	if (value > image->largest)
+		return dvti_source_wrong(image->in,
+								 "a sample is %lld, above its largest value of %lld; fetch or "
+								 "write the file again",
+								 (long long)value, (long long)image->largest);
+	wide = (int32_t)((value * top + image->largest / 2) / image->largest);
+	if (top > 255)
+		memcpy(to + 4 * i, &wide, 4);
+	else
+		to[i] = (unsigned char)wide;
+	return true;
+}
+
+/* Reads sample i. */
+static bool dvti_netpbm_sample(dvti_netpbm *image, unsigned char *to, int64_t i) {
+	dvti_source *in = image->in;
+	int64_t value;
+	if (image->plain) {
+		if (!dvti_netpbm_number(in, 65535, &value))
+			return dvti_source_wrong(in,
+									 "sample %lld is missing or not a number of 0 to 65535; "
+									 "fetch or write the file again",
+									 (long long)i);
+	} else {
+		value = (int64_t)dvti_source_be(in, image->largest > 255 ? 2 : 1);
+		if (in->ended)
+			return dvti_source_wrong(in, "it ends in the middle; fetch or write the file again");
+	}
+	return dvti_netpbm_put(image, to, i, value);
+}
+
+static bool dvti_netpbm_fill(void *user, dvt_array *host) {
+	dvti_netpbm *image = (dvti_netpbm *)user;
+	dvti_source *in = image->in;
+	unsigned char *to = (unsigned char *)dvti_view_of(host).data;
+	int64_t n = dvt_size(host), i;
+	if (!image->plain && image->largest == 255) {
+		if (!dvti_source_read(in, to, n))
+			return dvti_source_wrong(in, "it ends in the middle; fetch or write the file again");
+	} else
+		for (i = 0; i < n; i++)
+			if (!dvti_netpbm_sample(image, to, i))
+				return false;
+	if (image->plain)
+		dvti_netpbm_blanks(in);
+	return dvti_source_at_end(in) ||
+		   dvti_source_wrong(in, "something follows the image; expected a single image: fetch or "
+								 "write the file again");
+}
+
+DVTI_FN dvt_array *dvti_netpbm_read(dvti_source *in, dvt_ctx ctx) {
+	dvti_netpbm image;
+	dvt_shape shape = DVT_SCALAR;
+	memset(&image, 0, sizeof image);
+	image.in = in;
+	if (!dvti_netpbm_header(&image) || !dvti_netpbm_fits(&image))
+		return NULL;
+	shape.ndim = 3;
+	shape.dim[0] = image.height;
+	shape.dim[1] = image.width;
+	shape.dim[2] = image.channels;
+	return dvti_stored_filled(in->function, shape, image.largest > 255 ? DVT_I32 : DVT_U8, ctx,
+							  dvti_netpbm_fill, &image);
+}
+
+DVTI_FN bool dvti_netpbm_write(dvti_file_out *out, const dvti_image *image) {
+	int64_t n = image->width * image->channels * image->bytes, y;
+	unsigned char *row = (uint64_t)n > SIZE_MAX ? NULL : (unsigned char *)dvti_alloc((size_t)n);
+	char header[80];
+	if (!row) {
+		dvti_fail_memory(image->function, n);
+		return false;
+	}
+	snprintf(header, sizeof header, "P%c\n%lld %lld\n%d\n", image->channels == 3 ? '6' : '5',
+			 (long long)image->width, (long long)image->height, image->bytes == 2 ? 65535 : 255);
+	dvti_file_write(out, header, strlen(header));
+	for (y = 0; y < image->height; y++) {
+		dvti_image_row(image, y, row);
+		dvti_file_write(out, row, (size_t)n);
+	}
+	dvti_free(row);
+	return true;
+}
+/* ==== end dvt_netpbm.c ==== */
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy format: a magic number, a version, a Python dictionary with exactly three keys, and
    the elements. Pickled objects are refused with a message. The writer produces the same bytes as
@@ -44013,7 +45834,7 @@ static bool dvti_npy_parse(dvti_source *in, dvti_npy_header *header) {
 	return dvti_source_skip(in, (int64_t)length);
 }
 
-static dvt_array *dvti_npy(dvti_source *in, dvt_ctx ctx) {
+DVTI_FN dvt_array *dvti_npy_read(dvti_source *in, dvt_ctx ctx) {
 	dvti_npy_header header;
 	dvt_array *x;
 	int64_t begin;
@@ -44045,7 +45866,7 @@ DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx) {
 		return NULL;
 	}
 	dvti_source_memory(&in, "dvt_read_npy", data, bytes);
-	result = dvti_npy(&in, ctx);
+	result = dvti_npy_read(&in, ctx);
 	dvti_source_close(&in);
 	return result;
 }
@@ -44054,17 +45875,18 @@ DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx) {
 	dvti_source in;
 	dvt_array *result = NULL;
 	if (dvti_source_open(&in, "dvt_load_npy", path))
-		result = dvti_npy(&in, ctx);
+		result = dvti_npy_read(&in, ctx);
 	dvti_source_close(&in);
 	return result;
 }
 
 /* ---- writing ---- */
-static void dvti_npy_write_header(dvti_file_out *out, dvt_dtype dtype, dvt_shape shape) {
+DVTI_FN size_t dvti_npy_header_text(char header[DVTI_NPY_HEADER_SIZE], dvt_dtype dtype,
+									dvt_shape shape) {
 	static const char *const descr[DVT_DTYPE_COUNT] = {"<f4", "<f8", "<f2", "<f4", "|i1",
 													   "|u1", "<i4", "<i8", "|b1"};
-	char header[512], first[32];
-	dvti_text text = dvti_text_begin(header, sizeof header);
+	char first[32];
+	dvti_text text = dvti_text_begin(header, DVTI_NPY_HEADER_SIZE);
 	int64_t begin = 10;
 	dvti_text_add(&text, "%cNUMPY%c%c%c%c", 0x93, 1, 0, 0, 0);
 	dvti_text_add(&text, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr[dtype],
@@ -44078,22 +45900,25 @@ static void dvti_npy_write_header(dvti_file_out *out, dvt_dtype dtype, dvt_shape
 	begin = (int64_t)text.length - begin;
 	header[8] = (char)(begin & 255);
 	header[9] = (char)(begin >> 8);
-	dvti_file_write(out, header, text.length);
+	return text.length;
+}
+
+DVTI_FN dvt_dtype dvti_npy_dtype(const dvt_array *x) {
+	return x->dtype == DVT_BF16 ? DVT_F32 : x->dtype;
 }
 
 DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
-	dvt_dtype dtype;
+	char header[DVTI_NPY_HEADER_SIZE];
 	dvt_scope_guard scope;
 	dvt_array *host;
 	dvti_file_out out;
 	dvt_status status;
 	if (!x)
 		return dvti_null("dvt_save_npy", "x");
-	dtype = x->dtype == DVT_BF16 ? DVT_F32 : x->dtype;
 	scope = dvt_scope_begin();
-	host = dvti_stored_host("dvt_save_npy", x, dtype);
+	host = dvti_stored_host("dvt_save_npy", x, dvti_npy_dtype(x));
 	if (host && dvti_file_begin(&out, "dvt_save_npy", path)) {
-		dvti_npy_write_header(&out, dtype, x->shape);
+		dvti_file_write(&out, header, dvti_npy_header_text(header, host->dtype, x->shape));
 		dvti_file_write(&out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
 		status = dvti_file_end(&out, true);
 	} else
@@ -44105,6 +45930,369 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #undef DVTI_NPY_HEADER
 #undef DVTI_NPY_GROWTH
 /* ==== end dvt_npy.c ==== */
+/* ==== begin src/5_io/dvt_npz.c ==== */
+/* NumPy's .npz: a zip archive of .npy members. The writer produces one pass of bytes, so that it
+   can also write to pipes: a stored member has its CRC in its header, and a deflated one in a data
+   descriptor after it. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/5_io/dvt_npz.c"
+#endif
+
+/* ---- reading ---- */
+static bool dvti_npz_ends_with(const char *name, size_t n, const char *end) {
+	size_t m = strlen(end);
+	return n >= m && memcmp(name + n - m, end, m) == 0;
+}
+
+/* Refuses archives of other files. */
+static bool dvti_npz_names(dvti_zip *zip) {
+	const dvti_zip_member *other = NULL;
+	int i;
+	for (i = 0; i < zip->n; i++) {
+		const dvti_zip_member *m = &zip->member[i];
+		size_t n = (size_t)m->n_name;
+		if (dvti_npz_ends_with(m->name, n, "/data.pkl") || strcmp(m->name, "data.pkl") == 0)
+			return dvti_source_wrong(zip->in, "this is a PyTorch file: save it as safetensors");
+		if (!other && !dvti_npz_ends_with(m->name, n, ".npy"))
+			other = m;
+	}
+	return !other || dvti_source_wrong(zip->in,
+									   "its member \"%.100s\" is not an .npy file, so this is "
+									   "another kind of archive; expected names ending in .npy",
+									   other->name);
+}
+
+/* Moves the names, without ".npy", from the archive to the list. */
+static bool dvti_npz_move_names(dvti_zip *zip, dvt_array_list *list) {
+	int i;
+	if (!dvti_array_list_begin_names(zip->in->function, list))
+		return false;
+	for (i = 0; i < zip->n; i++) {
+		list->name[i] = zip->member[i].name;
+		list->name[i][zip->member[i].n_name - 4] = 0;
+		zip->member[i].name = NULL;
+	}
+	return true;
+}
+
+static bool dvti_npz_member(dvti_zip *zip, int i, dvt_array_list *list, dvt_ctx ctx) {
+	dvti_source content;
+	dvt_array *x = NULL;
+	if (dvti_zip_open(zip, i, &content))
+		x = dvti_npy_read(&content, ctx);
+	dvti_source_close(&content);
+	return x && dvti_zip_finish(zip) && dvti_array_list_add(zip->in->function, list, x);
+}
+
+static bool dvti_npz_fill(dvti_zip *zip, dvti_source *in, dvt_array_list *list, dvt_ctx ctx) {
+	int i;
+	if (!dvti_zip_begin(zip, in) || !dvti_npz_names(zip) || !dvti_zip_check(zip))
+		return false;
+	for (i = 0; i < zip->n; i++)
+		if (!dvti_npz_member(zip, i, list, ctx))
+			return false;
+	return dvti_npz_move_names(zip, list);
+}
+
+DVTI_FN dvt_array_list *dvti_npz_read(dvti_source *in, dvt_ctx ctx) {
+	dvt_scope_guard scope = dvt_scope_begin();
+	dvt_array_list *list = dvti_array_list_new(in->function);
+	dvti_zip *zip = (dvti_zip *)dvti_alloc_zero(sizeof *zip);
+	bool ok = list && zip && dvti_npz_fill(zip, in, list, ctx);
+	if (list && !zip)
+		dvti_fail_memory(in->function, (int64_t)sizeof *zip);
+	if (zip)
+		dvti_zip_free(zip);
+	dvti_free(zip);
+	if (!ok)
+		list = NULL;
+	dvt_keep(list);
+	dvt_scope_end(&scope);
+	return list;
+}
+
+DVT_API dvt_array_list *dvt_read_npz(const void *data, size_t bytes, dvt_ctx ctx) {
+	dvti_source in;
+	dvt_array_list *list;
+	if (!data) {
+		dvti_null("dvt_read_npz", "data");
+		return NULL;
+	}
+	dvti_source_memory(&in, "dvt_read_npz", data, bytes);
+	list = dvti_npz_read(&in, ctx);
+	dvti_source_close(&in);
+	return list;
+}
+
+DVT_API dvt_array_list *dvt_load_npz(const char *path, dvt_ctx ctx) {
+	dvti_source in;
+	dvt_array_list *list = NULL;
+	if (dvti_source_open(&in, "dvt_load_npz", path))
+		list = dvti_npz_read(&in, ctx);
+	dvti_source_close(&in);
+	return list;
+}
+
+/* ---- writing ---- */
+#define DVTI_NPZ_LARGE ((int64_t)0xffffffff) /* numbers from here on need zip64 */
+#define DVTI_NPZ_DAY 0x21                    /* 1980-01-01, so that equal arrays give equal files */
+
+typedef struct dvti_npz_out {
+	dvti_file_out file;
+	dvti_writer directory;
+	int64_t at, members; /* bytes and members so far */
+	bool compressed;
+	dvti_crc crc;
+} dvti_npz_out;
+
+/* One member. */
+typedef struct dvti_npz_entry {
+	const char *name; /* without ".npy" */
+	int64_t at, size, packed;
+	uint32_t crc;
+	bool wide; /* its sizes may need zip64, which was decided before compression */
+} dvti_npz_entry;
+
+static void dvti_npz_put(dvti_npz_out *out, const void *bytes, size_t n) {
+	dvti_file_write(&out->file, bytes, n);
+	out->at += (int64_t)n;
+}
+
+/* Writes and frees what `text` holds. Returns false with HOST_MEMORY set. */
+static bool dvti_npz_put_text(dvti_npz_out *out, dvti_writer *text) {
+	bool ok = !text->failed;
+	if (ok)
+		dvti_npz_put(out, text->at, text->length);
+	else
+		dvti_fail_memory(out->file.function, (int64_t)text->capacity * 2);
+	dvti_writer_free(text);
+	return ok;
+}
+
+/* The number, or all ones if zip64 has it. */
+static void dvti_npz_le_32(dvti_writer *to, int64_t value) {
+	dvti_writer_le(to, (uint64_t)DVTI_MIN(value, DVTI_NPZ_LARGE), 4);
+}
+
+/* Appends the fields that local header and directory have in common: from the version to the length
+   of the name. `known`: CRC and sizes are. */
+static void dvti_npz_head(dvti_writer *to, const dvti_npz_out *out, const dvti_npz_entry *e,
+						  bool wide, bool known) {
+	unsigned flags = out->compressed ? 8 : 0; /* a data descriptor follows */
+	const char *c;
+	for (c = e->name; *c; c++)
+		if ((unsigned char)*c >= 0x80)
+			flags |= 0x800; /* the name is UTF-8 */
+	dvti_writer_le(to, wide ? 45 : 20, 2);
+	dvti_writer_le(to, flags, 2);
+	dvti_writer_le(to, out->compressed ? 8 : 0, 2);
+	dvti_writer_le(to, 0, 2); /* time */
+	dvti_writer_le(to, DVTI_NPZ_DAY, 2);
+	dvti_writer_le(to, known ? e->crc : 0, 4);
+	dvti_npz_le_32(to, known ? e->packed : e->wide ? DVTI_NPZ_LARGE : 0);
+	dvti_npz_le_32(to, known ? e->size : e->wide ? DVTI_NPZ_LARGE : 0);
+	dvti_writer_le(to, strlen(e->name) + 4, 2);
+}
+
+static void dvti_npz_name(dvti_writer *to, const dvti_npz_entry *e) {
+	dvti_writer_text(to, e->name);
+	dvti_writer_text(to, ".npy");
+}
+
+/* Writes the local header, with a zip64 field for both sizes if the member is wide. */
+static bool dvti_npz_put_local(dvti_npz_out *out, const dvti_npz_entry *e) {
+	dvti_writer head = dvti_writer_begin();
+	bool known = !out->compressed;
+	dvti_writer_bytes(&head, "PK\3\4", 4);
+	dvti_npz_head(&head, out, e, e->wide, known);
+	dvti_writer_le(&head, e->wide ? 20 : 0, 2);
+	dvti_npz_name(&head, e);
+	if (e->wide) {
+		dvti_writer_le(&head, 1, 2);
+		dvti_writer_le(&head, 16, 2);
+		dvti_writer_le(&head, known ? (uint64_t)e->size : 0, 8);
+		dvti_writer_le(&head, known ? (uint64_t)e->packed : 0, 8);
+	}
+	return dvti_npz_put_text(out, &head);
+}
+
+static bool dvti_npz_put_descriptor(dvti_npz_out *out, const dvti_npz_entry *e) {
+	dvti_writer text = dvti_writer_begin();
+	dvti_writer_bytes(&text, "PK\7\10", 4);
+	dvti_writer_le(&text, e->crc, 4);
+	dvti_writer_le(&text, (uint64_t)e->packed, e->wide ? 8 : 4);
+	dvti_writer_le(&text, (uint64_t)e->size, e->wide ? 8 : 4);
+	return dvti_npz_put_text(out, &text);
+}
+
+/* Appends the member to the directory. Its zip64 field has only the numbers that need it. */
+static void dvti_npz_add_entry(dvti_npz_out *out, const dvti_npz_entry *e) {
+	dvti_writer *to = &out->directory;
+	int64_t number[3];
+	int i, large = 0;
+	number[0] = e->size;
+	number[1] = e->packed;
+	number[2] = e->at;
+	for (i = 0; i < 3; i++)
+		large += number[i] >= DVTI_NPZ_LARGE;
+	dvti_writer_bytes(to, "PK\1\2", 4);
+	dvti_writer_le(to, 45, 2); /* written by a version with zip64, on no particular system */
+	dvti_npz_head(to, out, e, e->wide || large, true);
+	dvti_writer_le(to, large ? 4 + 8 * (uint64_t)large : 0, 2);
+	dvti_writer_le(to, 0, 2); /* comment */
+	dvti_writer_le(to, 0, 2); /* disk */
+	dvti_writer_le(to, 0, 2); /* attributes */
+	dvti_writer_le(to, 0, 4);
+	dvti_npz_le_32(to, e->at);
+	dvti_npz_name(to, e);
+	if (large) {
+		dvti_writer_le(to, 1, 2);
+		dvti_writer_le(to, 8 * (uint64_t)large, 2);
+	}
+	for (i = 0; i < 3; i++)
+		if (number[i] >= DVTI_NPZ_LARGE)
+			dvti_writer_le(to, (uint64_t)number[i], 8);
+	out->members++;
+}
+
+static void dvti_npz_sink(void *user, const void *bytes, size_t n) {
+	dvti_npz_put((dvti_npz_out *)user, bytes, n);
+}
+
+/* Writes the member's content. */
+static bool dvti_npz_put_content(dvti_npz_out *out, dvti_npz_entry *e, const char *header,
+								 size_t n_header, const dvt_array *host) {
+	const void *data = dvti_view_of(host).data;
+	size_t n = (size_t)(e->size - (int64_t)n_header);
+	dvti_deflater *deflater;
+	if (!out->compressed) {
+		dvti_npz_put(out, header, n_header);
+		dvti_npz_put(out, data, n);
+		return true;
+	}
+	deflater = dvti_deflate_begin(out->file.function, false, dvti_npz_sink, out);
+	if (!deflater)
+		return false;
+	dvti_deflate(deflater, header, n_header);
+	dvti_deflate(deflater, data, n);
+	e->packed = dvti_deflate_end(deflater);
+	return dvti_npz_put_descriptor(out, e);
+}
+
+static bool dvti_npz_put_host(dvti_npz_out *out, const dvt_array *host, dvt_shape shape,
+							  const char *name) {
+	char header[DVTI_NPY_HEADER_SIZE];
+	size_t n_header = dvti_npy_header_text(header, host->dtype, shape);
+	dvti_npz_entry e;
+	memset(&e, 0, sizeof e);
+	e.name = name;
+	e.at = out->at;
+	e.size = e.packed = (int64_t)n_header + dvt_nbytes(host);
+	/* Deflate adds at most 5 bytes to a stored block of 32 KiB. */
+	e.wide = e.size + (out->compressed ? e.size / 4096 + 64 : 0) >= DVTI_NPZ_LARGE;
+	e.crc = dvti_crc_more(&out->crc, 0, header, n_header);
+	e.crc = dvti_crc_more(&out->crc, e.crc, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
+	if (!dvti_npz_put_local(out, &e) || !dvti_npz_put_content(out, &e, header, n_header, host))
+		return false;
+	dvti_npz_add_entry(out, &e);
+	return true;
+}
+
+static bool dvti_npz_put_array(dvti_npz_out *out, dvt_array *x, const char *name) {
+	dvt_scope_guard scope = dvt_scope_begin();
+	dvt_array *host = dvti_stored_host(out->file.function, x, dvti_npy_dtype(x));
+	bool ok = host && dvti_npz_put_host(out, host, x->shape, name);
+	dvt_scope_end(&scope);
+	return ok;
+}
+
+/* Writes the directory and the end records; the zip64 ones only where numbers need them. */
+static bool dvti_npz_put_end(dvti_npz_out *out) {
+	dvti_writer *to = &out->directory;
+	int64_t at = out->at, bytes = (int64_t)to->length, members = out->members;
+	if (members >= 0xffff || at >= DVTI_NPZ_LARGE || bytes >= DVTI_NPZ_LARGE) {
+		dvti_writer_bytes(to, "PK\6\6", 4);
+		dvti_writer_le(to, 44, 8); /* the bytes that follow in this record */
+		dvti_writer_le(to, 45, 2);
+		dvti_writer_le(to, 45, 2);
+		dvti_writer_le(to, 0, 8); /* disks */
+		dvti_writer_le(to, (uint64_t)members, 8);
+		dvti_writer_le(to, (uint64_t)members, 8);
+		dvti_writer_le(to, (uint64_t)bytes, 8);
+		dvti_writer_le(to, (uint64_t)at, 8);
+		dvti_writer_bytes(to, "PK\6\7", 4);
+		dvti_writer_le(to, 0, 4);
+		dvti_writer_le(to, (uint64_t)(at + bytes), 8);
+		dvti_writer_le(to, 1, 4);
+	}
+	dvti_writer_bytes(to, "PK\5\6", 4);
+	dvti_writer_le(to, 0, 4); /* disks */
+	dvti_writer_le(to, (uint64_t)DVTI_MIN(members, 0xffff), 2);
+	dvti_writer_le(to, (uint64_t)DVTI_MIN(members, 0xffff), 2);
+	dvti_npz_le_32(to, bytes);
+	dvti_npz_le_32(to, at);
+	dvti_writer_le(to, 0, 2); /* comment */
+	return dvti_npz_put_text(out, to);
+}
+
+static bool dvti_npz_check_names(const char *function, const char *const *names, int n) {
+	int i;
+	for (i = 0; names && i < n; i++)
+		if (strlen(names[i]) > 65535 - 4) {
+			dvti_fail(DVT_ERR_NAME,
+					  "%s: the name of array %d has %lld bytes; expected at most 65531: shorten it",
+					  function, i, (long long)strlen(names[i]));
+			return false;
+		}
+	return true;
+}
+
+static bool dvti_npz_put_all(dvti_npz_out *out, dvt_array *const *arrays, const char *const *names,
+							 int n) {
+	char number[24];
+	int i;
+	for (i = 0; i < n; i++) {
+		snprintf(number, sizeof number, "arr_%d", i);
+		if (!dvti_npz_put_array(out, arrays[i], names ? names[i] : number))
+			return false;
+	}
+	return dvti_npz_put_end(out);
+}
+
+DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_array *const *arrays,
+								 const char *const *names, int n, bool compressed) {
+	dvti_npz_out *out;
+	dvt_status status;
+	if (!dvti_named_arrays_check(function, arrays, names, n) ||
+		!dvti_npz_check_names(function, names, n))
+		return dvti_failure();
+	out = (dvti_npz_out *)dvti_alloc_zero(sizeof *out);
+	if (!out)
+		return dvti_fail_memory(function, (int64_t)sizeof *out);
+	out->compressed = compressed;
+	dvti_crc_build(&out->crc);
+	if (dvti_file_begin(&out->file, function, path))
+		status = dvti_file_end(&out->file, dvti_npz_put_all(out, arrays, names, n));
+	else
+		status = dvti_failure();
+	dvti_writer_free(&out->directory);
+	dvti_free(out);
+	return status;
+}
+
+DVT_API dvt_status dvt_save_npz(const char *path, dvt_array *const *arrays,
+								const char *const *names, int n) {
+	return dvti_npz_save("dvt_save_npz", path, arrays, names, n, false);
+}
+
+DVT_API dvt_status dvt_save_npz_compressed(const char *path, dvt_array *const *arrays,
+										   const char *const *names, int n) {
+	return dvti_npz_save("dvt_save_npz_compressed", path, arrays, names, n, true);
+}
+
+#undef DVTI_NPZ_LARGE
+#undef DVTI_NPZ_DAY
+/* ==== end dvt_npz.c ==== */
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params format: a list of arrays, each with version, shape and dtype, and then
    their names. Sizes are checked against the remaining bytes before anything is allocated. The
@@ -44150,11 +46338,9 @@ static bool dvti_params_other_format(dvti_params_reader *r) {
 	at = r->in.at;
 	size = r->in.ready;
 	if (size >= 4 && memcmp(at, "PK\3\4", 4) == 0)
-		is =
-			dvti_bytes_contain(at, size < 512 ? size : 512, "data.pkl")
-				? "a PyTorch file; load it there and save its arrays with numpy.save"
-				: "a NumPy .npz archive, as MXNet 2 writes in np mode; load it there and save each "
-				  "array with numpy.save";
+		is = dvti_bytes_contain(at, size < 512 ? size : 512, "data.pkl")
+				 ? "a PyTorch file; load it there and save its arrays with numpy.savez"
+				 : "a NumPy .npz archive, as MXNet 2 writes in np mode; read it with dvt_load_npz";
 	else if (size >= 6 && memcmp(at, "\x93NUMPY", 6) == 0)
 		is = "a NumPy .npy file; read it with dvt_load_npy";
 	else
@@ -44248,31 +46434,6 @@ static bool dvti_params_head(dvti_params_reader *r, dvt_shape *shape) {
 }
 
 /* ---- names ---- */
-static int dvti_params_compare_names(const void *a, const void *b) {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* Sets *duplicate to a name that occurs twice, or to NULL. Returns false when memory is
-   exhausted. */
-static bool dvti_params_duplicate(const char *function, const char *const *names, int n,
-								  const char **duplicate) {
-	const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
-	int i;
-	*duplicate = NULL;
-	if (!sorted) {
-		dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
-		return false;
-	}
-	for (i = 0; i < n; i++)
-		sorted[i] = names[i];
-	qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_params_compare_names);
-	for (i = 1; i < n && !*duplicate; i++)
-		if (strcmp(sorted[i - 1], sorted[i]) == 0)
-			*duplicate = sorted[i];
-	dvti_free((void *)sorted);
-	return true;
-}
-
 static bool dvti_params_name(dvti_params_reader *r, char **name) {
 	uint64_t length = dvti_source_le(&r->in, 8);
 	if (r->in.ended || length > (uint64_t)dvti_source_left(&r->in))
@@ -44304,8 +46465,8 @@ static bool dvti_params_names(dvti_params_reader *r, dvt_array_list *list) {
 			return false;
 	if (!dvti_source_at_end(&r->in))
 		return dvti_params_wrong(r, "extra data follows its end");
-	if (count > 1 && !dvti_params_duplicate(r->in.function, (const char *const *)list->name,
-											list->n, &duplicate))
+	if (count > 1 &&
+		!dvti_names_duplicate(r->in.function, (const char *const *)list->name, list->n, &duplicate))
 		return false;
 	return !duplicate ||
 		   dvti_source_wrong(&r->in,
@@ -44423,35 +46584,12 @@ static void dvti_params_write_number(dvti_file_out *out, uint64_t value) {
 	dvti_file_write(out, raw, 8);
 }
 
-static bool dvti_params_check_names(const char *function, const char *const *names, int n) {
-	const char *duplicate;
-	int i;
-	for (i = 0; i < n; i++)
-		if (!names[i]) {
-			dvti_null(function, "a name");
-			return false;
-		}
-	if (!dvti_params_duplicate(function, names, n, &duplicate))
-		return false;
-	if (duplicate)
-		dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
-				  function, duplicate);
-	return !duplicate;
-}
-
 DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
 									dvt_array *const *arrays, const char *const *names, int n) {
 	dvti_file_out out;
 	bool ok = true;
 	int i;
-	if (n < 0)
-		return dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected 0 or more arrays", function, n);
-	if (n && !arrays)
-		return dvti_null(function, "arrays");
-	for (i = 0; i < n; i++)
-		if (!arrays[i])
-			return dvti_null(function, "an array");
-	if ((names && n && !dvti_params_check_names(function, names, n)) ||
+	if (!dvti_named_arrays_check(function, arrays, names, n) ||
 		!dvti_file_begin(&out, function, path))
 		return dvti_failure();
 	dvti_params_write_number(&out, DVTI_PARAMS_LIST);
@@ -44477,10 +46615,555 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V2
 #undef DVTI_PARAMS_V3
 /* ==== end dvt_params.c ==== */
+/* ==== begin src/5_io/dvt_png.c ==== */
+/* Reads PNG: all color types and depths, palettes, transparency, Adam7 interlacing. CRCs, the
+   Adler-32 and the order of chunks are checked. Rows are decoded into the array as they are
+   inflated; only two are kept besides. Source: the PNG specification, third edition (W3C).
+
+   | signature | IHDR | PLTE, tRNS, others | IDAT ..: zlib of filtered rows | others | IEND | */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/5_io/dvt_png.c"
+#endif
+
+#define DVTI_PNG_GRAY 0
+#define DVTI_PNG_RGB 2
+#define DVTI_PNG_PALETTE 3
+#define DVTI_PNG_GRAY_ALPHA 4
+#define DVTI_PNG_RGB_ALPHA 6
+
+typedef struct dvti_png {
+	dvti_source *in;
+	/* The current chunk: its type, its CRC so far, and its bytes that were not read yet. */
+	char type[5];
+	uint32_t sum;
+	int64_t left;
+	/* The image. */
+	int64_t width, height;
+	int depth, color;
+	bool interlaced;
+	int samples;  /* in a stored pixel */
+	int channels; /* of the result */
+	int n_palette;
+	unsigned char palette[256][4];
+	bool keyed; /* tRNS makes one color transparent: */
+	unsigned key[3];
+	/* Decoding. */
+	dvti_source packed, rows; /* the bytes of all IDAT chunks; their content */
+	unsigned char *out;       /* the first element of the result */
+	dvti_crc crc;
+} dvti_png;
+
+static bool dvti_png_damaged(dvti_png *p, const char *wrong) {
+	return dvti_source_wrong(p->in, "%s; fetch or write the file again", wrong);
+}
+
+/* ---- chunks ---- */
+static bool dvti_png_begin_chunk(dvti_png *p) {
+	int i;
+	p->left = (int64_t)dvti_source_be(p->in, 4);
+	if (!dvti_source_read(p->in, p->type, 4))
+		return dvti_png_damaged(p, "it ends in the middle");
+	for (i = 0; i < 4; i++)
+		if ((p->type[i] | 32) < 'a' || (p->type[i] | 32) > 'z')
+			return dvti_png_damaged(p, "a chunk has a type that is not four letters");
+	if (p->left > 0x7fffffff || p->left > dvti_source_left(p->in) - 4)
+		return dvti_source_wrong(
+			p->in, "its chunk %s goes beyond the end; fetch or write the file again", p->type);
+	p->sum = dvti_crc_more(&p->crc, 0, p->type, 4);
+	return true;
+}
+
+/* Reads n bytes of the chunk, which has them. */
+static bool dvti_png_read_chunk(dvti_png *p, void *to, int64_t n) {
+	if (!dvti_source_read(p->in, to, n))
+		return dvti_png_damaged(p, "it ends in the middle");
+	p->sum = dvti_crc_more(&p->crc, p->sum, to, (size_t)n);
+	p->left -= n;
+	return true;
+}
+
+/* Skips what was not read of the chunk, and checks its CRC. */
+static bool dvti_png_end_chunk(dvti_png *p) {
+	unsigned char piece[512];
+	uint32_t sum;
+	while (p->left > 0)
+		if (!dvti_png_read_chunk(p, piece, DVTI_MIN(p->left, (int64_t)sizeof piece)))
+			return false;
+	sum = (uint32_t)dvti_source_be(p->in, 4);
+	if (p->in->ended)
+		return dvti_png_damaged(p, "it ends in the middle");
+	return sum == p->sum ||
+		   dvti_source_wrong(p->in,
+							 "the checksum of its chunk %s is wrong; fetch or write the file again",
+							 p->type);
+}
+
+static bool dvti_png_is(const dvti_png *p, const char *type) {
+	return strcmp(p->type, type) == 0;
+}
+
+/* ---- header, palette, transparency ---- */
+static bool dvti_png_header(dvti_png *p) {
+	/* The depths that each color type may have, as bits. */
+	static const unsigned depths[7] = {1 << 1 | 1 << 2 | 1 << 4 | 1 << 8 | 1 << 16,
+									   0,
+									   1 << 8 | 1 << 16,
+									   1 << 1 | 1 << 2 | 1 << 4 | 1 << 8,
+									   1 << 8 | 1 << 16,
+									   0,
+									   1 << 8 | 1 << 16};
+	static const int samples[7] = {1, 0, 3, 1, 2, 0, 4};
+	unsigned char h[13];
+	if (!dvti_png_begin_chunk(p))
+		return false;
+	if (!dvti_png_is(p, "IHDR") || p->left != 13)
+		return dvti_png_damaged(p, "it does not begin with a header (IHDR)");
+	if (!dvti_png_read_chunk(p, h, 13) || !dvti_png_end_chunk(p))
+		return false;
+	p->width = (int64_t)dvti_bytes_value(h, 4, true);
+	p->height = (int64_t)dvti_bytes_value(h + 4, 4, true);
+	p->depth = h[8];
+	p->color = h[9];
+	p->interlaced = h[12] == 1;
+	if (p->width < 1 || p->height < 1 || p->width > 0x7fffffff || p->height > 0x7fffffff)
+		return dvti_source_wrong(p->in,
+								 "its header says %lld x %lld pixels; expected 1 to 2147483647 "
+								 "each: fetch or write the file again",
+								 (long long)p->width, (long long)p->height);
+	if (p->color > 6 || p->depth > 16 || !(depths[p->color] >> p->depth & 1) || h[10] || h[11] ||
+		h[12] > 1)
+		return dvti_source_wrong(
+			p->in,
+			"its header has color type %d, depth %d, compression %d, filter %d, interlacing %d, "
+			"which PNG does not define; fetch or write the file again",
+			p->color, p->depth, h[10], h[11], h[12]);
+	p->samples = p->channels = samples[p->color];
+	if (p->color == DVTI_PNG_PALETTE)
+		p->channels = 3;
+	return true;
+}
+
+static bool dvti_png_palette(dvti_png *p) {
+	unsigned char rgb[3 * 256];
+	int i, most = p->color == DVTI_PNG_PALETTE ? 1 << p->depth : 256;
+	int64_t n = p->left;
+	if (p->color == DVTI_PNG_GRAY || p->color == DVTI_PNG_GRAY_ALPHA || p->n_palette > 0 ||
+		p->keyed || n == 0 || n % 3 != 0 || n > 3 * most)
+		return dvti_png_damaged(p, "its palette (PLTE) is damaged or not allowed");
+	if (!dvti_png_read_chunk(p, rgb, n))
+		return false;
+	p->n_palette = (int)(n / 3);
+	for (i = 0; i < p->n_palette; i++) {
+		memcpy(p->palette[i], rgb + 3 * i, 3);
+		p->palette[i][3] = 255;
+	}
+	return true;
+}
+
+/* tRNS has the alpha of palette entries, or the color that is transparent. It adds a channel. */
+static bool dvti_png_transparency(dvti_png *p) {
+	unsigned char value[256];
+	bool palette = p->color == DVTI_PNG_PALETTE;
+	int64_t n = p->left;
+	int i;
+	if (p->color > DVTI_PNG_PALETTE || p->channels > (palette ? 3 : p->samples) ||
+		(palette ? n > p->n_palette || p->n_palette == 0 : n != 2 * p->samples))
+		return dvti_png_damaged(p, "its transparency (tRNS) is damaged or not allowed");
+	if (!dvti_png_read_chunk(p, value, n))
+		return false;
+	for (i = 0; palette && i < (int)n; i++)
+		p->palette[i][3] = value[i];
+	for (i = 0; !palette && i < p->samples; i++)
+		p->key[i] = (unsigned)dvti_bytes_value(value + 2 * i, 2, true) & ((1u << p->depth) - 1);
+	p->keyed = !palette;
+	p->channels++;
+	return true;
+}
+
+/* Reads the chunks before the image data. The first IDAT is then begun. */
+static bool dvti_png_before(dvti_png *p) {
+	while (dvti_png_begin_chunk(p)) {
+		if (dvti_png_is(p, "IDAT"))
+			return p->color != DVTI_PNG_PALETTE || p->n_palette > 0 ||
+				   dvti_png_damaged(p, "its palette (PLTE) is missing");
+		if (dvti_png_is(p, "PLTE") && !dvti_png_palette(p))
+			return false;
+		if (dvti_png_is(p, "tRNS") && !dvti_png_transparency(p))
+			return false;
+		/* A capital letter marks chunks without which the image cannot be understood. */
+		if (p->type[0] < 'a' && !dvti_png_is(p, "PLTE"))
+			return dvti_source_wrong(
+				p->in,
+				"its chunk %s is unknown or in the wrong place; fetch or write the file again",
+				p->type);
+		if (!dvti_png_end_chunk(p))
+			return false;
+	}
+	return false;
+}
+
+/* Reads the chunks after the image data, to the end. */
+static bool dvti_png_after(dvti_png *p) {
+	while (dvti_png_begin_chunk(p)) {
+		bool end = dvti_png_is(p, "IEND");
+		if ((p->type[0] < 'a' && !end) || (end && p->left > 0) || dvti_png_is(p, "tRNS"))
+			return dvti_source_wrong(
+				p->in,
+				"its chunk %s is unknown or in the wrong place; fetch or write the file again",
+				p->type);
+		if (!dvti_png_end_chunk(p))
+			return false;
+		if (end)
+			return dvti_source_at_end(p->in) ||
+				   dvti_png_damaged(p, "something follows its end (IEND)");
+	}
+	return false;
+}
+
+/* ---- image data ---- */
+/* Reads the bytes of consecutive IDAT chunks. */
+static size_t dvti_png_pull(dvti_source *packed, void *to, size_t n) {
+	dvti_png *p = (dvti_png *)packed->user;
+	dvti_source *in = p->in;
+	bool ok = true;
+	while (ok && p->left == 0) {
+		ok = dvti_png_end_chunk(p);
+		if (ok && (!dvti_source_peek(in, 8) || memcmp(in->at + 4, "IDAT", 4) != 0)) {
+			packed->known = true;
+			packed->remaining = 0;
+			p->left = -1; /* the data has ended */
+			packed->reported = in->reported;
+			return 0;
+		}
+		ok = ok && dvti_png_begin_chunk(p);
+	}
+	if (p->left < 0)
+		return 0;
+	if ((uint64_t)p->left < n)
+		n = (size_t)p->left;
+	ok = ok && dvti_png_read_chunk(p, to, (int64_t)n);
+	packed->reported = !ok;
+	packed->remaining -= ok ? (int64_t)n : 0;
+	return ok ? n : 0;
+}
+
+DVTI_FN int dvti_png_predict(int filter, int left, int up, int corner) {
+	int to_left = abs(up - corner), to_up = abs(left - corner),
+		to_corner = abs(left + up - 2 * corner);
+	if (filter < 3)
+		return filter == 0 ? 0 : filter == 1 ? left : up;
+	if (filter == 3)
+		return (left + up) / 2;
+	/* Paeth: whichever is nearest to left + up - corner. */
+	return to_left <= to_up && to_left <= to_corner ? left : to_up <= to_corner ? up : corner;
+}
+
+/* Removes the filter of a row of n bytes. `step`: bytes from a pixel to the next, at least 1. */
+static void dvti_png_unfilter(int filter, unsigned char *row, const unsigned char *above, int64_t n,
+							  int64_t step) {
+	int64_t i;
+	for (i = 0; filter && i < n; i++) {
+		int left = i < step ? 0 : row[i - step], corner = i < step ? 0 : above[i - step];
+		row[i] = (unsigned char)(row[i] + dvti_png_predict(filter, left, above[i], corner));
+	}
+}
+
+static unsigned dvti_png_sample(const unsigned char *row, int64_t i, int depth) {
+	if (depth == 16)
+		return (unsigned)row[2 * i] << 8 | row[2 * i + 1];
+	if (depth == 8)
+		return row[i];
+	i *= depth; /* the first sample is in the high bits */
+	return row[i / 8] >> (8 - depth - (int)(i % 8)) & ((1u << depth) - 1);
+}
+
+static void dvti_png_put(dvti_png *p, int64_t at, unsigned value) {
+	int32_t wide = (int32_t)value;
+	if (p->depth == 16)
+		memcpy(p->out + 4 * at, &wide, 4);
+	else
+		p->out[at] = (unsigned char)value;
+}
+
+/* Writes pixel i of a row to element `at` of the result. */
+static bool dvti_png_pixel(dvti_png *p, const unsigned char *row, int64_t i, int64_t at) {
+	unsigned scale = p->depth < 8 ? 255u / ((1u << p->depth) - 1) : 1, value;
+	bool clear = true;
+	int k;
+	if (p->color == DVTI_PNG_PALETTE) {
+		value = dvti_png_sample(row, i, p->depth);
+		if (value >= (unsigned)p->n_palette)
+			return dvti_source_wrong(p->in,
+									 "a pixel has color %u of a palette of %d; fetch or write the "
+									 "file again",
+									 value, p->n_palette);
+		memcpy(p->out + at, p->palette[value], (size_t)p->channels);
+		return true;
+	}
+	for (k = 0; k < p->samples; k++) {
+		value = dvti_png_sample(row, i * p->samples + k, p->depth);
+		clear = clear && p->keyed && value == p->key[k];
+		dvti_png_put(p, at + k, value * scale);
+	}
+	if (p->keyed)
+		dvti_png_put(p, at + k, clear ? 0 : p->depth == 16 ? 65535 : 255);
+	return true;
+}
+
+/* ---- passes: the whole image, or one of Adam7's subsets ---- */
+typedef struct dvti_png_pass {
+	int64_t x, y, dx, dy;         /* the first pixel, and the distances to the next ones */
+	int64_t width, height, bytes; /* bytes: of a row, without its filter */
+} dvti_png_pass;
+
+static int dvti_png_passes(const dvti_png *p) {
+	return p->interlaced ? 7 : 1;
+}
+
+static dvti_png_pass dvti_png_pass_of(const dvti_png *p, int i) {
+	static const unsigned char adam7[7][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8},
+											  {2, 0, 4, 4}, {0, 2, 2, 4}, {1, 0, 2, 2},
+											  {0, 1, 1, 2}};
+	dvti_png_pass pass;
+	pass.x = p->interlaced ? adam7[i][0] : 0;
+	pass.y = p->interlaced ? adam7[i][1] : 0;
+	pass.dx = p->interlaced ? adam7[i][2] : 1;
+	pass.dy = p->interlaced ? adam7[i][3] : 1;
+	pass.width = (p->width - pass.x + pass.dx - 1) / pass.dx;
+	pass.height = (p->height - pass.y + pass.dy - 1) / pass.dy;
+	if (pass.width <= 0) /* a pass without pixels has no rows */
+		pass.width = pass.height = 0;
+	pass.bytes = (pass.width * p->samples * p->depth + 7) / 8;
+	return pass;
+}
+
+/* Computes the bytes of all rows with their filters. Returns false on overflow. */
+static bool dvti_png_bytes(const dvti_png *p, int64_t *bytes) {
+	int i;
+	*bytes = 0;
+	for (i = 0; i < dvti_png_passes(p); i++) {
+		dvti_png_pass pass = dvti_png_pass_of(p, i);
+		int64_t n;
+		if (!dvti_mul(pass.height, pass.bytes + 1, &n) || !dvti_sum(*bytes, n, bytes))
+			return false;
+	}
+	return true;
+}
+
+static bool dvti_png_row(dvti_png *p, const dvti_png_pass *pass, int64_t y,
+						 const unsigned char *row) {
+	int64_t at = ((pass->y + y * pass->dy) * p->width + pass->x) * p->channels, i;
+	if (p->depth == 8 && p->color != DVTI_PNG_PALETTE && !p->keyed && pass->dx == 1) {
+		memcpy(p->out + at, row, (size_t)pass->bytes);
+		return true;
+	}
+	for (i = 0; i < pass->width; i++, at += pass->dx * p->channels)
+		if (!dvti_png_pixel(p, row, i, at))
+			return false;
+	return true;
+}
+
+/* Decodes a pass; `row` and `above` have space for a filter and a row each. */
+static bool dvti_png_decode(dvti_png *p, const dvti_png_pass *pass, unsigned char *row,
+							unsigned char *above) {
+	int64_t step = p->samples * p->depth / 8, y;
+	memset(above, 0, (size_t)pass->bytes + 1);
+	for (y = 0; y < pass->height; y++) {
+		unsigned char *before = above;
+		if (!dvti_source_read(&p->rows, row, pass->bytes + 1))
+			return false; /* and the error is set, because the number of bytes is known */
+		if (row[0] > 4)
+			return dvti_png_damaged(p, "a row has an unknown filter");
+		dvti_png_unfilter(row[0], row + 1, above + 1, pass->bytes, DVTI_MAX(step, 1));
+		if (!dvti_png_row(p, pass, y, row + 1))
+			return false;
+		above = row;
+		row = before;
+	}
+	return true;
+}
+
+static bool dvti_png_decode_all(dvti_png *p) {
+	int64_t most = (p->width * p->samples * p->depth + 7) / 8 + 1;
+	unsigned char *rows =
+		(uint64_t)most > SIZE_MAX / 2 ? NULL : (unsigned char *)dvti_alloc(2 * (size_t)most);
+	bool ok = rows != NULL;
+	int i;
+	if (!ok)
+		dvti_fail_memory(p->in->function, 2 * most);
+	for (i = 0; ok && i < dvti_png_passes(p); i++) {
+		dvti_png_pass pass = dvti_png_pass_of(p, i);
+		ok = dvti_png_decode(p, &pass, rows, rows + most);
+	}
+	dvti_free(rows);
+	return ok;
+}
+
+/* Decodes the image into an array in host memory, and reads the file to its end. */
+static bool dvti_png_fill(void *user, dvt_array *host) {
+	dvti_png *p = (dvti_png *)user;
+	int64_t bytes = 0;
+	bool ok;
+	p->out = (unsigned char *)dvti_view_of(host).data;
+	dvti_png_bytes(p, &bytes); /* which did not overflow before */
+	ok = dvti_source_part(&p->packed, p->in, dvti_png_pull, p, dvti_source_left(p->in), false) &&
+		 dvti_source_zlib(&p->rows, &p->packed, bytes) && dvti_png_decode_all(p);
+	ok = ok && dvti_source_at_end(&p->rows);
+	if (ok && !dvti_source_at_end(&p->packed))
+		ok = dvti_png_damaged(p, "something follows its compressed image data");
+	return ok && dvti_png_after(p);
+}
+
+/* Compares the size in the header with the bytes of the file: deflate has a maximum ratio. */
+static bool dvti_png_fits(dvti_png *p) {
+	int64_t bytes;
+	return (dvti_png_bytes(p, &bytes) && bytes / DVTI_DEFLATE_RATIO <= dvti_source_left(p->in)) ||
+		   dvti_source_wrong(p->in,
+							 "its header says %lld x %lld pixels, more than the file can hold; "
+							 "fetch or write it again",
+							 (long long)p->width, (long long)p->height);
+}
+
+DVTI_FN dvt_array *dvti_png_read(dvti_source *in, dvt_ctx ctx) {
+	dvti_png p;
+	dvt_array *x = NULL;
+	dvt_shape shape = DVT_SCALAR;
+	memset(&p, 0, sizeof p);
+	dvti_source_memory(&p.packed, in->function, NULL, 0);
+	dvti_source_memory(&p.rows, in->function, NULL, 0);
+	p.in = in;
+	dvti_crc_build(&p.crc);
+	dvti_source_skip(in, 8); /* the signature */
+	if (dvti_png_header(&p) && dvti_png_before(&p) && dvti_png_fits(&p)) {
+		shape.ndim = 3;
+		shape.dim[0] = p.height;
+		shape.dim[1] = p.width;
+		shape.dim[2] = p.channels;
+		x = dvti_stored_filled(in->function, shape, p.depth == 16 ? DVT_I32 : DVT_U8, ctx,
+							   dvti_png_fill, &p);
+	}
+	dvti_source_close(&p.rows);
+	dvti_source_close(&p.packed);
+	return x;
+}
+
+#undef DVTI_PNG_GRAY
+#undef DVTI_PNG_RGB
+#undef DVTI_PNG_PALETTE
+#undef DVTI_PNG_GRAY_ALPHA
+#undef DVTI_PNG_RGB_ALPHA
+/* ==== end dvt_png.c ==== */
+/* ==== begin src/5_io/dvt_png_write.c ==== */
+/* Writes PNG: gray or RGB, with or without alpha, of 8 or 16 bits. Every row gets the filter whose
+   result has the smallest sum of absolute values, which the PNG specification suggests. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_png_write.c"
+#endif
+
+typedef struct dvti_png_out {
+	dvti_file_out *file;
+	dvti_crc crc;
+} dvti_png_out;
+
+static void dvti_png_be_32(unsigned char *to, uint32_t value) {
+	int i;
+	for (i = 0; i < 4; i++)
+		to[i] = (unsigned char)(value >> (24 - 8 * i));
+}
+
+static void dvti_png_chunk(dvti_png_out *out, const char *type, const void *bytes, size_t n) {
+	unsigned char head[8], tail[4];
+	uint32_t sum = dvti_crc_more(&out->crc, 0, type, 4);
+	dvti_png_be_32(head, (uint32_t)n);
+	memcpy(head + 4, type, 4);
+	dvti_png_be_32(tail, dvti_crc_more(&out->crc, sum, bytes, n));
+	dvti_file_write(out->file, head, 8);
+	dvti_file_write(out->file, bytes, n);
+	dvti_file_write(out->file, tail, 4);
+}
+
+static void dvti_png_sink(void *user, const void *bytes, size_t n) {
+	dvti_png_chunk((dvti_png_out *)user, "IDAT", bytes, n);
+}
+
+static void dvti_png_write_header(dvti_png_out *out, const dvti_image *image) {
+	static const unsigned char colors[5] = {0, 0, 4, 2, 6}; /* by channels */
+	unsigned char header[13];
+	memset(header, 0, sizeof header);
+	dvti_png_be_32(header, (uint32_t)image->width);
+	dvti_png_be_32(header + 4, (uint32_t)image->height);
+	header[8] = (unsigned char)(8 * image->bytes);
+	header[9] = colors[image->channels];
+	dvti_file_write(out->file, "\x89PNG\r\n\x1a\n", 8);
+	dvti_png_chunk(out, "IHDR", header, sizeof header);
+}
+
+/* Filters a row of n bytes. Returns the sum of the absolute values, read as signed. */
+static int64_t dvti_png_filter(int filter, unsigned char *to, const unsigned char *row,
+							   const unsigned char *above, int64_t n, int step) {
+	int64_t sum = 0, i;
+	for (i = 0; i < n; i++) {
+		int left = i < step ? 0 : row[i - step], corner = i < step ? 0 : above[i - step];
+		to[i] = (unsigned char)(row[i] - dvti_png_predict(filter, left, above[i], corner));
+		sum += to[i] < 128 ? to[i] : 256 - to[i];
+	}
+	return sum;
+}
+
+/* Compresses all rows; `space` has four rows of n bytes and their filters. */
+static void dvti_png_write_rows(dvti_deflater *deflater, const dvti_image *image,
+								unsigned char *space, int64_t n) {
+	unsigned char *row = space, *above = row + n, *best = above + n, *trial = best + n + 1;
+	int step = image->channels * image->bytes, filter;
+	int64_t y;
+	memset(above, 0, (size_t)n);
+	for (y = 0; y < image->height; y++) {
+		int64_t least = INT64_MAX;
+		unsigned char *before;
+		dvti_image_row(image, y, row);
+		for (filter = 0; filter < 5; filter++) {
+			int64_t sum = dvti_png_filter(filter, trial + 1, row, above, n, step);
+			if (sum < least) {
+				before = best;
+				best = trial;
+				trial = before;
+				best[0] = (unsigned char)filter;
+				least = sum;
+			}
+		}
+		dvti_deflate(deflater, best, (size_t)n + 1);
+		before = above;
+		above = row;
+		row = before;
+	}
+}
+
+DVTI_FN bool dvti_png_write(dvti_file_out *file, const dvti_image *image) {
+	int64_t n = image->width * image->channels * image->bytes;
+	unsigned char *space =
+		(uint64_t)n > SIZE_MAX / 8 ? NULL : (unsigned char *)dvti_alloc(4 * (size_t)n + 2);
+	dvti_deflater *deflater = NULL;
+	dvti_png_out out;
+	if (!space)
+		dvti_fail_memory(image->function, 4 * n + 2);
+	out.file = file;
+	dvti_crc_build(&out.crc);
+	if (space)
+		deflater = dvti_deflate_begin(image->function, true, dvti_png_sink, &out);
+	if (deflater) {
+		dvti_png_write_header(&out, image);
+		dvti_png_write_rows(deflater, image, space, n);
+		dvti_deflate_end(deflater);
+		dvti_png_chunk(&out, "IEND", "", 0);
+	}
+	dvti_free(space);
+	return deflater != NULL;
+}
+/* ==== end dvt_png_write.c ==== */
 /* ==== begin src/5_io/dvt_source.c ==== */
-/* Buffered sources of bytes for every format: from memory, from a file by a buffer of 64 KiB, or
-   decompressed from either (dvt_gzip.c). A source knows an upper bound of the remaining bytes. So
-   the sizes in a header are checked before anything is allocated for them. */
+/* Buffered sources of bytes for every format: from memory, from a file or a part of one by a buffer
+   of 64 KiB, or decompressed (dvt_unpack.c). A source knows an upper bound of the remaining bytes.
+   So the sizes in a header are checked before anything is allocated for them. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/5_io/dvt_source.c"
 #endif
@@ -44495,7 +47178,33 @@ DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const voi
 	in->at = (const unsigned char *)bytes;
 	in->ready = size;
 	in->known = true;
+	in->seekable = true;
 	in->fd = -1;
+}
+
+/* Allocates the buffer that `pull` fills. Returns false with HOST_MEMORY set. */
+static bool dvti_source_buffered(dvti_source *in, dvti_source_pull pull) {
+	in->buffer = (unsigned char *)dvti_alloc(DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
+	if (!in->buffer) {
+		dvti_fail_memory(in->function, DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
+		in->reported = true;
+		return false;
+	}
+	memset(in->buffer, 0, DVTI_SOURCE_HISTORY);
+	in->at = in->buffer + DVTI_SOURCE_HISTORY;
+	in->pull = pull;
+	return true;
+}
+
+DVTI_FN bool dvti_source_part(dvti_source *in, const dvti_source *whole, dvti_source_pull pull,
+							  void *user, int64_t bytes, bool known) {
+	dvti_source_memory(in, whole->function, NULL, 0);
+	in->what = whole->what;
+	in->user = user;
+	in->remaining = bytes;
+	in->known = known;
+	in->seekable = false;
+	return dvti_source_buffered(in, pull);
 }
 
 DVTI_FN bool dvti_source_wrong(dvti_source *in, const char *format, ...) {
@@ -44522,33 +47231,8 @@ static bool dvti_source_error(dvti_source *in, const char *what, int error) {
 	return false;
 }
 
-DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path) {
-	dvti_fd_info info;
-	dvti_source_memory(in, function, NULL, 0);
-	if (!path) {
-		dvti_null(function, "path");
-		return false;
-	}
-	in->what = path;
-	errno = 0;
-	in->fd = dvti_fd_open_read(path, &info);
-	if (in->fd < 0)
-		return dvti_source_error(in, "opened", errno);
-	in->known = info.regular;
-	in->remaining = info.regular ? info.size : DVTI_SOURCE_MOST;
-	in->buffer = (unsigned char *)dvti_alloc(DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
-	if (!in->buffer) {
-		dvti_fail_memory(function, DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
-		in->reported = true;
-		return false;
-	}
-	memset(in->buffer, 0, DVTI_SOURCE_HISTORY);
-	in->at = in->buffer + DVTI_SOURCE_HISTORY;
-	return true;
-}
-
 /* Reads up to n bytes from the file. Returns 0 at its end, or when it cannot be read. */
-static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
+static size_t dvti_source_pull_file(dvti_source *in, void *to, size_t n) {
 	int64_t most = in->known ? in->remaining : in->remaining + 1,
 			got; /* 1: tests whether more follows */
 	if (most == 0 || in->reported)
@@ -44581,15 +47265,33 @@ static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
 	return (size_t)got;
 }
 
-static bool dvti_source_fill_file(dvti_source *in) {
-	size_t got, history = (size_t)(in->at - in->buffer); /* less after decompression stepped back */
-	history = DVTI_MIN(history, DVTI_SOURCE_HISTORY);
-	memmove(in->buffer + DVTI_SOURCE_HISTORY - history, in->at - history, history + in->ready);
+DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path) {
+	dvti_fd_info info;
+	dvti_source_memory(in, function, NULL, 0);
+	if (!path) {
+		dvti_null(function, "path");
+		return false;
+	}
+	in->what = path;
+	errno = 0;
+	in->fd = dvti_fd_open_read(path, &info);
+	if (in->fd < 0)
+		return dvti_source_error(in, "opened", errno);
+	in->known = in->seekable = info.regular;
+	in->remaining = info.regular ? info.size : DVTI_SOURCE_MOST;
+	return dvti_source_buffered(in, dvti_source_pull_file);
+}
+
+/* Empties the buffer and continues at byte `at`. */
+static bool dvti_source_seek_file(dvti_source *in, int64_t at, int64_t size) {
+	errno = 0;
+	if (!dvti_fd_seek(in->fd, at))
+		return dvti_source_error(in, "read", errno);
 	in->at = in->buffer + DVTI_SOURCE_HISTORY;
-	got = dvti_source_pull(in, in->buffer + DVTI_SOURCE_HISTORY + in->ready,
-						   DVTI_SOURCE_PEEK - in->ready);
-	in->ready += got;
-	return got > 0;
+	in->ready = 0;
+	in->taken = at;
+	in->remaining = size - at;
+	return true;
 }
 
 static void dvti_source_close_file(dvti_source *in) {
@@ -44597,15 +47299,10 @@ static void dvti_source_close_file(dvti_source *in) {
 		(void)dvti_fd_close(in->fd);
 }
 #else
-static size_t dvti_source_pull(dvti_source *in, void *to, size_t n) {
+static bool dvti_source_seek_file(dvti_source *in, int64_t at, int64_t size) {
 	(void)in;
-	(void)to;
-	(void)n;
-	return 0;
-}
-
-static bool dvti_source_fill_file(dvti_source *in) {
-	(void)in;
+	(void)at;
+	(void)size;
 	return false;
 }
 
@@ -44617,22 +47314,33 @@ static void dvti_source_close_file(dvti_source *in) {
 DVTI_FN void dvti_source_close(dvti_source *in) {
 	dvti_source_close_file(in);
 	dvti_free(in->buffer);
-	dvti_gunzip_free(in->gunzip);
+	dvti_unpack_free(in->unpack);
 	in->fd = -1;
 	in->buffer = NULL;
-	in->gunzip = NULL;
+	in->pull = NULL;
+	in->unpack = NULL;
 	in->at = NULL;
 	in->ready = 0;
 }
 
 /* ---- bytes ---- */
+static bool dvti_source_fill_buffer(dvti_source *in) {
+	size_t got, history = (size_t)(in->at - in->buffer); /* less after decompression stepped back */
+	history = DVTI_MIN(history, DVTI_SOURCE_HISTORY);
+	memmove(in->buffer + DVTI_SOURCE_HISTORY - history, in->at - history, history + in->ready);
+	in->at = in->buffer + DVTI_SOURCE_HISTORY;
+	got = in->pull(in, in->buffer + DVTI_SOURCE_HISTORY + in->ready, DVTI_SOURCE_PEEK - in->ready);
+	in->ready += got;
+	return got > 0;
+}
+
 /* Makes at least one more byte ready. Returns false at the end, or with the error set. */
 static bool dvti_source_fill(dvti_source *in) {
 	if (in->reported)
 		return false;
-	if (in->gunzip)
-		return dvti_gunzip_more(in);
-	return in->fd >= 0 && dvti_source_fill_file(in);
+	if (in->unpack)
+		return dvti_unpack_more(in);
+	return in->pull && dvti_source_fill_buffer(in);
 }
 
 DVTI_FN bool dvti_source_peek(dvti_source *in, size_t n) {
@@ -44657,8 +47365,8 @@ DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n) {
 		if (got) {
 			memcpy(at, in->at, got);
 			dvti_source_advance(in, got);
-		} else if (in->fd >= 0 && n >= DVTI_SOURCE_PEEK) { /* bypasses the empty buffer */
-			got = dvti_source_pull(in, at, (size_t)n);
+		} else if (in->pull && n >= DVTI_SOURCE_PEEK) { /* bypasses the empty buffer */
+			got = in->pull(in, at, (size_t)n);
 			in->taken += (int64_t)got;
 			in->ended = got == 0;
 		} else
@@ -44678,6 +47386,26 @@ DVTI_FN bool dvti_source_skip(dvti_source *in, int64_t n) {
 		n -= (int64_t)got;
 	}
 	return !in->ended;
+}
+
+DVTI_FN bool dvti_source_seek(dvti_source *in, int64_t at) {
+	int64_t size = in->taken + dvti_source_left(in), move = at - in->taken;
+	if (!in->seekable)
+		return dvti_source_wrong(
+			in,
+			"it is a pipe, a device or compressed, and this format is read from its end; write it "
+			"to a regular file first");
+	if (in->reported || at < 0 || at > size)
+		return false;
+	in->ended = false;
+	if (in->pull && (move < 0 || (uint64_t)move > in->ready))
+		return dvti_source_seek_file(in, at, size);
+	if (move) {
+		in->at += move;
+		in->ready = (size_t)((int64_t)in->ready - move);
+		in->taken = at;
+	}
+	return true;
 }
 
 DVTI_FN uint64_t dvti_bytes_value(const unsigned char *at, int bytes, bool big_endian) {
@@ -44924,29 +47652,48 @@ DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape
 	return dvti_mul(n, stored->bytes, bytes);
 }
 
-DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
-									 bool fortran_order, dvt_ctx ctx) {
+DVTI_FN dvt_array *dvti_stored_filled(const char *function, dvt_shape shape, dvt_dtype dtype,
+									  dvt_ctx ctx, bool (*fill)(void *user, dvt_array *host),
+									  void *user) {
 	dvt_array *host, *result = NULL;
 	dvt_scope_guard scope;
-	bool filled = false;
+	bool filled;
 	ctx = dvti_ctx(ctx);
 	scope = dvt_scope_begin();
-	host = dvti_array_new(in->function, shape, stored->dtype,
-						  dvti_is_host_memory(ctx) ? ctx : dvt_cpu());
-	if (host)
-		filled = fortran_order && shape.ndim > 1
-					 ? dvti_fortran_fill(stored, in, host)
-					 : dvti_stored_fill(stored, in, dvti_view_of(host).data, dvt_size(host), 0);
+	host = dvti_array_new(function, shape, dtype, dvti_is_host_memory(ctx) ? ctx : dvt_cpu());
+	filled = host && fill(user, host);
 	if (filled && dvti_is_host_memory(ctx))
 		result = host;
 	else if (filled) {
-		result = dvti_array_new(in->function, shape, stored->dtype, ctx);
-		if (result && dvti_copy_elements(in->function, result, host) != DVT_OK)
+		result = dvti_array_new(function, shape, dtype, ctx);
+		if (result && dvti_copy_elements(function, result, host) != DVT_OK)
 			result = NULL;
 	}
 	dvt_keep(result);
 	dvt_scope_end(&scope);
 	return result;
+}
+
+typedef struct dvti_stored_job {
+	const dvti_stored *stored;
+	dvti_source *in;
+	bool fortran_order;
+} dvti_stored_job;
+
+static bool dvti_stored_run(void *user, dvt_array *host) {
+	const dvti_stored_job *job = (const dvti_stored_job *)user;
+	return job->fortran_order && host->shape.ndim > 1
+			   ? dvti_fortran_fill(job->stored, job->in, host)
+			   : dvti_stored_fill(job->stored, job->in, dvti_view_of(host).data, dvt_size(host), 0);
+}
+
+DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+									 bool fortran_order, dvt_ctx ctx) {
+	dvti_stored_job job;
+	job.stored = stored;
+	job.in = in;
+	job.fortran_order = fortran_order;
+	return dvti_stored_filled(in->function, shape, stored->dtype, ctx, dvti_stored_run, &job);
 }
 
 DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
@@ -44994,6 +47741,696 @@ DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtyp
 	return host;
 }
 /* ==== end dvt_stored.c ==== */
+/* ==== begin src/5_io/dvt_unpack.c ==== */
+/* Decompresses what wraps deflate: gzip (RFC 1952) with all optional header fields and several
+   members, zlib (RFC 1950), and the members of zip archives. Verifies lengths and checksums. The
+   result is a source that inflates while it is read. Needs 110 KiB of memory for any size. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/5_io/dvt_unpack.c"
+#endif
+
+typedef enum dvti_wrapper { DVTI_GZIP, DVTI_ZLIB, DVTI_ZIPPED } dvti_wrapper;
+
+struct dvti_unpack {
+	dvti_wrapper wrapper;
+	dvti_source own;  /* of gzip: the source before decompression */
+	dvti_source *raw; /* that one, or the caller's */
+	dvti_crc crc;
+	bool inside;     /* after a member's header */
+	int64_t members; /* started so far; only gzip has more than one */
+	uint32_t sum;    /* checksum of the member's output so far */
+	int64_t length;  /* of that output */
+	/* zlib and zip: the expected length. Zip: the expected checksum, and the end of the compressed
+       bytes in raw. */
+	int64_t want;
+	uint32_t want_sum;
+	int64_t end;
+	dvti_inflater inflater;
+};
+
+/* ---- gzip ---- */
+/* Reads the next byte of a header and adds it to the header's checksum. */
+static unsigned dvti_gzip_byte(dvti_unpack *g) {
+	unsigned char byte = (unsigned char)dvti_source_le(g->raw, 1);
+	g->sum = dvti_crc_more(&g->crc, g->sum, &byte, 1);
+	return byte;
+}
+
+static void dvti_gzip_skip(dvti_unpack *g, unsigned n) {
+	for (; n && !g->raw->ended; n--)
+		dvti_gzip_byte(g);
+}
+
+static void dvti_gzip_skip_text(dvti_unpack *g) {
+	while (dvti_gzip_byte(g) && !g->raw->ended)
+		continue;
+}
+
+static bool dvti_gzip_header(dvti_unpack *g) {
+	unsigned magic, method, flags, length, sum;
+	g->sum = 0;
+	magic = dvti_gzip_byte(g);
+	magic |= dvti_gzip_byte(g) << 8;
+	if (magic != 0x8b1f)
+		return dvti_inflate_fail(&g->inflater, "something that is not gzip follows its end");
+	method = dvti_gzip_byte(g);
+	flags = dvti_gzip_byte(g);
+	dvti_gzip_skip(g, 6);
+	if (!g->raw->ended && (method != 8 || flags & 0xe0))
+		return dvti_inflate_fail(&g->inflater, "its header has an unknown method or flag");
+	if (flags & 4) {
+		length = dvti_gzip_byte(g);
+		length |= dvti_gzip_byte(g) << 8;
+		dvti_gzip_skip(g, length);
+	}
+	if (flags & 8)
+		dvti_gzip_skip_text(g);
+	if (flags & 16)
+		dvti_gzip_skip_text(g);
+	sum = g->sum & 0xffffu;
+	if (flags & 2 && dvti_source_le(g->raw, 2) != sum && !g->raw->ended)
+		return dvti_inflate_fail(&g->inflater, "the checksum of its header is wrong");
+	return !g->raw->ended || dvti_inflate_fail(&g->inflater, "it ends in the middle");
+}
+
+/* Starts the next member. Skips zeros after a member, which are padding of tapes and disks. Returns
+   false at the end or on an error. */
+static bool dvti_gzip_next(dvti_unpack *g) {
+	bool padded = false;
+	while (g->members > 0 && dvti_source_peek(g->raw, 1) && *g->raw->at == 0) {
+		size_t n = 1;
+		while (n < g->raw->ready && g->raw->at[n] == 0)
+			n++;
+		dvti_source_skip(g->raw, (int64_t)n);
+		padded = true;
+	}
+	if (g->members > 0 && !dvti_source_peek(g->raw, 1))
+		return false;
+	if (padded)
+		return dvti_inflate_fail(&g->inflater, "something that is not gzip follows its end");
+	if (!dvti_gzip_header(g))
+		return false;
+	g->members++;
+	g->inside = true;
+	g->sum = 0;
+	g->length = 0;
+	dvti_inflate_begin(&g->inflater);
+	return true;
+}
+
+static bool dvti_gzip_trailer(dvti_unpack *g) {
+	uint32_t sum = (uint32_t)dvti_source_le(g->raw, 4),
+			 length = (uint32_t)dvti_source_le(g->raw, 4);
+	if (g->raw->ended)
+		return dvti_inflate_fail(&g->inflater, "it ends in the middle");
+	if (length != (uint32_t)g->length)
+		return dvti_inflate_fail(&g->inflater, "it has another length than its trailer says");
+	return sum == g->sum || dvti_inflate_fail(&g->inflater, "its checksum is wrong");
+}
+
+/* ---- zlib and zip ---- */
+/* Starts the only stream. Returns false at its end or on an error. */
+static bool dvti_single_next(dvti_unpack *g) {
+	unsigned head;
+	if (g->members > 0)
+		return false;
+	if (g->wrapper == DVTI_ZLIB) {
+		head = (unsigned)dvti_source_be(g->raw, 2);
+		if (g->raw->ended)
+			return dvti_inflate_fail(&g->inflater, "it ends in the middle");
+		/* Method 8, a window of at most 32 KiB, a multiple of 31, and no dictionary. */
+		if ((head >> 8 & 15) != 8 || head >> 12 > 7 || head % 31 != 0 || head & 0x20)
+			return dvti_inflate_fail(&g->inflater, "its zlib header is damaged");
+	}
+	g->members = 1;
+	g->inside = true;
+	g->sum = g->wrapper == DVTI_ZLIB;
+	dvti_inflate_begin(&g->inflater);
+	return true;
+}
+
+static bool dvti_single_trailer(dvti_unpack *g) {
+	uint32_t want = g->wrapper == DVTI_ZLIB ? (uint32_t)dvti_source_be(g->raw, 4) : g->want_sum;
+	if (g->raw->ended)
+		return dvti_inflate_fail(&g->inflater, "it ends in the middle");
+	if (g->length != g->want)
+		return dvti_inflate_fail(&g->inflater, "it is shorter than its header says");
+	if (g->wrapper == DVTI_ZIPPED && g->raw->taken != g->end)
+		return dvti_inflate_fail(&g->inflater,
+								 "it has another compressed size than its header says");
+	return want == g->sum || dvti_inflate_fail(&g->inflater, "its checksum is wrong");
+}
+
+/* ---- all ---- */
+/* Adds n bytes of output to the member's length and checksum. */
+static bool dvti_unpack_count(dvti_unpack *g, const unsigned char *at, size_t n) {
+	g->length += (int64_t)n;
+	if (g->wrapper != DVTI_GZIP && g->length > g->want)
+		return dvti_inflate_fail(&g->inflater, "it is longer than its header says");
+	g->sum = g->wrapper == DVTI_ZLIB ? dvti_adler_more(g->sum, at, n)
+									 : dvti_crc_more(&g->crc, g->sum, at, n);
+	return true;
+}
+
+/* Appends to the inflater's output; *got is the number of bytes. Returns false at the end or on an
+   error. */
+static bool dvti_unpack_run(dvti_unpack *g, size_t *got) {
+	dvti_inflater *s = &g->inflater;
+	bool gzip = g->wrapper == DVTI_GZIP;
+	*got = 0;
+	while (*got == 0) {
+		size_t before = s->n;
+		bool ended;
+		if (!g->inside && !(gzip ? dvti_gzip_next(g) : dvti_single_next(g)))
+			return false;
+		if (!dvti_inflate(s, &ended))
+			return false;
+		*got = s->n - before;
+		if (!dvti_unpack_count(g, s->out + before, *got))
+			return false;
+		g->inside = !ended;
+		if (ended && !(gzip ? dvti_gzip_trailer(g) : dvti_single_trailer(g)))
+			return false;
+	}
+	return true;
+}
+
+DVTI_FN bool dvti_unpack_more(dvti_source *in) {
+	dvti_unpack *g = in->unpack;
+	dvti_inflater *s = &g->inflater;
+	size_t got;
+	bool more;
+	dvti_inflate_slide(s, in->ready);
+	more = dvti_unpack_run(g, &got);
+	if (g->raw->reported)
+		in->reported = true;
+	else if (s->wrong)
+		dvti_source_wrong(
+			in, "the compressed data cannot be read: %s; fetch or write the file again", s->wrong);
+	if (in->reported)
+		return false;
+	if (!more) {
+		in->known = true;
+		in->remaining = 0;
+		return false;
+	}
+	if ((int64_t)got > in->remaining)
+		return dvti_source_wrong(
+			in,
+			"it holds more than %lld bytes, the limit for pipes and devices; write it to a regular "
+			"file first",
+			(long long)DVTI_SOURCE_MOST);
+	in->ready += got;
+	in->remaining -= (int64_t)got;
+	in->at = s->out + s->n - in->ready;
+	return true;
+}
+
+/* Allocates the state of `in`. Returns false with HOST_MEMORY set. */
+static bool dvti_unpack_new(dvti_source *in, dvti_wrapper wrapper) {
+	dvti_unpack *g = (dvti_unpack *)dvti_alloc_zero(sizeof *g);
+	if (!g) {
+		dvti_fail_memory(in->function, (int64_t)sizeof *g);
+		in->reported = true;
+		return false;
+	}
+	g->wrapper = wrapper;
+	dvti_crc_build(&g->crc);
+	in->unpack = g;
+	return true;
+}
+
+DVTI_FN bool dvti_source_gunzip(dvti_source *in) {
+	dvti_source raw;
+	dvti_unpack *g;
+	if (!dvti_source_peek(in, 2) || in->at[0] != 0x1f || in->at[1] != 0x8b)
+		return true;
+	raw = *in;
+	if (!dvti_unpack_new(in, DVTI_GZIP))
+		return false;
+	g = in->unpack;
+	g->own = raw;
+	g->raw = g->inflater.raw = &g->own;
+	if (!in->known || !dvti_mul(dvti_source_left(in), DVTI_DEFLATE_RATIO, &in->remaining))
+		in->remaining = in->known ? INT64_MAX : DVTI_SOURCE_MOST;
+	in->known = false;
+	in->seekable = false;
+	in->fd = -1;
+	in->buffer = NULL;
+	in->pull = NULL;
+	in->at = g->inflater.out;
+	in->ready = 0;
+	return true;
+}
+
+/* Begins a source of the single stream at raw, with `bytes` bytes of content. */
+static bool dvti_source_single(dvti_source *in, dvti_source *raw, dvti_wrapper wrapper,
+							   int64_t bytes) {
+	dvti_source_memory(in, raw->function, NULL, 0);
+	in->what = raw->what;
+	in->seekable = false;
+	if (!dvti_unpack_new(in, wrapper))
+		return false;
+	in->unpack->raw = in->unpack->inflater.raw = raw;
+	in->unpack->want = bytes;
+	in->remaining = bytes;
+	in->at = in->unpack->inflater.out;
+	return true;
+}
+
+DVTI_FN bool dvti_source_zlib(dvti_source *in, dvti_source *raw, int64_t bytes) {
+	return dvti_source_single(in, raw, DVTI_ZLIB, bytes);
+}
+
+DVTI_FN bool dvti_source_zipped(dvti_source *in, dvti_source *raw, int64_t packed, int64_t bytes,
+								uint32_t crc) {
+	if (!dvti_source_single(in, raw, DVTI_ZIPPED, bytes))
+		return false;
+	in->unpack->end = raw->taken + packed;
+	in->unpack->want_sum = crc;
+	return true;
+}
+
+DVTI_FN void dvti_unpack_free(dvti_unpack *unpack) {
+	if (unpack && unpack->wrapper == DVTI_GZIP)
+		dvti_source_close(&unpack->own);
+	dvti_free(unpack);
+}
+/* ==== end dvt_unpack.c ==== */
+/* ==== begin src/5_io/dvt_zip.c ==== */
+/* Reads zip archives: the directory at the end, then members, stored or deflated. Both size forms
+   (32 bits and zip64) and data descriptors are read. The directory and the local headers must
+   agree, members must not overlap, and all CRCs are checked. Source: PKWARE's APPNOTE 6.3.
+
+   | local header, content[, descriptor] of each member | directory | [zip64 end] | end record | */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/5_io/dvt_zip.c"
+#endif
+
+#define DVTI_ZIP_END 22 /* bytes of the fixed parts of records */
+#define DVTI_ZIP_END_64 56
+#define DVTI_ZIP_LOCATOR 20
+#define DVTI_ZIP_ENTRY 46
+#define DVTI_ZIP_LOCAL 30
+#define DVTI_ZIP_STREAMED 8 /* flag: CRC and sizes follow the content */
+#define DVTI_ZIP_ENCRYPTED 0x2041u
+#define DVTI_ZIP_PATCHED 0x20u
+#define DVTI_ZIP_NO_32 0xffffffffu /* the value is in the zip64 field */
+
+static bool dvti_zip_damaged(dvti_zip *zip, const char *wrong) {
+	return dvti_source_wrong(zip->in, "%s; fetch or write the file again", wrong);
+}
+
+static uint64_t dvti_zip_le(const unsigned char *at, int bytes) {
+	return dvti_bytes_value(at, bytes, false);
+}
+
+/* ---- the end records ---- */
+typedef struct dvti_zip_end {
+	uint64_t here, members, bytes, at; /* of the directory */
+	int64_t limit;                     /* where it has to end */
+} dvti_zip_end;
+
+/* Finds the end record: its comment reaches exactly to the end of the file. */
+static bool dvti_zip_find_end(dvti_zip *zip, int64_t *end) {
+	dvti_source *in = zip->in;
+	int64_t size = in->taken + dvti_source_left(in), first = size - DVTI_ZIP_END - 65535;
+	*end = -1;
+	if (!dvti_source_seek(in, DVTI_MAX(first, 0)))
+		return false;
+	while (dvti_source_peek(in, DVTI_ZIP_END)) {
+		if (memcmp(in->at, "PK\5\6", 4) == 0 &&
+			in->taken + DVTI_ZIP_END + (int64_t)dvti_zip_le(in->at + 20, 2) == size) {
+			if (*end >= 0)
+				return dvti_zip_damaged(zip, "it has two directories");
+			*end = in->taken;
+		}
+		dvti_source_skip(in, 1);
+	}
+	if (in->reported)
+		return false;
+	return *end >= 0 || dvti_zip_damaged(zip, "the directory at its end is missing: it is cut off, "
+											  "or something follows it");
+}
+
+/* Copies n bytes at `at`. Returns false when they do not exist or begin with another signature. */
+static bool dvti_zip_record(dvti_zip *zip, int64_t at, const char *signature, unsigned char *to,
+							int64_t n) {
+	return at >= 0 && dvti_source_seek(zip->in, at) && dvti_source_read(zip->in, to, n) &&
+		   memcmp(to, signature, 4) == 0;
+}
+
+/* Replaces *value by the one of zip64. The 32-bit field must be the same or all ones. */
+static bool dvti_zip_replace(uint64_t *value, uint64_t none, uint64_t wide) {
+	bool agrees = *value == none || *value == wide;
+	*value = wide;
+	return agrees;
+}
+
+/* Reads the zip64 end record if its locator stands in front of the end record. */
+static bool dvti_zip_read_end_64(dvti_zip *zip, int64_t locator_at, dvti_zip_end *out) {
+	unsigned char locator[DVTI_ZIP_LOCATOR], r[DVTI_ZIP_END_64];
+	uint64_t at;
+	bool agrees;
+	if (!dvti_zip_record(zip, locator_at, "PK\6\7", locator, DVTI_ZIP_LOCATOR))
+		return !zip->in->reported;
+	at = dvti_zip_le(locator + 8, 8);
+	if (dvti_zip_le(locator + 4, 4) != 0 || dvti_zip_le(locator + 16, 4) > 1 ||
+		locator_at < DVTI_ZIP_END_64 || at > (uint64_t)(locator_at - DVTI_ZIP_END_64) ||
+		!dvti_zip_record(zip, (int64_t)at, "PK\6\6", r, DVTI_ZIP_END_64) ||
+		dvti_zip_le(r + 4, 8) != (uint64_t)locator_at - at - 12 || dvti_zip_le(r + 16, 8) != 0)
+		return dvti_zip_damaged(zip, "its zip64 end record is missing or damaged");
+	agrees = dvti_zip_replace(&out->here, 0xffff, dvti_zip_le(r + 24, 8));
+	agrees &= dvti_zip_replace(&out->members, 0xffff, dvti_zip_le(r + 32, 8));
+	agrees &= dvti_zip_replace(&out->bytes, DVTI_ZIP_NO_32, dvti_zip_le(r + 40, 8));
+	agrees &= dvti_zip_replace(&out->at, DVTI_ZIP_NO_32, dvti_zip_le(r + 48, 8));
+	out->limit = (int64_t)at;
+	return agrees || dvti_zip_damaged(zip, "its two end records disagree");
+}
+
+static bool dvti_zip_read_end(dvti_zip *zip, int64_t end, dvti_zip_end *out) {
+	unsigned char r[DVTI_ZIP_END];
+	uint64_t disk, first_disk;
+	if (!dvti_zip_record(zip, end, "PK\5\6", r, DVTI_ZIP_END))
+		return dvti_zip_damaged(zip, "it ends in the middle");
+	disk = dvti_zip_le(r + 4, 2);
+	first_disk = dvti_zip_le(r + 6, 2);
+	out->here = dvti_zip_le(r + 8, 2);
+	out->members = dvti_zip_le(r + 10, 2);
+	out->bytes = dvti_zip_le(r + 12, 4);
+	out->at = dvti_zip_le(r + 16, 4);
+	out->limit = end;
+	if (!dvti_zip_read_end_64(zip, end - DVTI_ZIP_LOCATOR, out))
+		return false;
+	if (disk % 0xffff || first_disk % 0xffff || /* 0, or all ones because zip64 has it */
+		out->here != out->members)
+		return dvti_zip_damaged(zip, "it is one of several parts");
+	if (out->at > (uint64_t)out->limit || out->bytes != (uint64_t)out->limit - out->at)
+		return dvti_zip_damaged(zip, "its directory is not where its end record says");
+	if (out->members > out->bytes / DVTI_ZIP_ENTRY || out->members > (uint64_t)INT_MAX)
+		return dvti_zip_damaged(zip, "it promises more members than its directory can hold");
+	return true;
+}
+
+/* ---- the directory ---- */
+/* Finds the zip64 values of the fields that are all ones. A local header has all values, the
+   directory only those. Returns false when they are damaged. */
+static bool dvti_zip_extra(const unsigned char *at, size_t n, uint64_t *const *field, int fields,
+						   bool local) {
+	bool found = false;
+	while (n >= 4) {
+		uint64_t id = dvti_zip_le(at, 2);
+		size_t size = (size_t)dvti_zip_le(at + 2, 2), used = 0;
+		int i;
+		if (size > n - 4 || (id == 1 && found))
+			return false;
+		for (i = 0; id == 1 && i < fields; i++) {
+			bool wanted = *field[i] == DVTI_ZIP_NO_32;
+			if (wanted && size - used < 8)
+				return false;
+			if (wanted)
+				*field[i] = dvti_zip_le(at + 4 + used, 8);
+			if ((wanted || local) && size - used >= 8)
+				used += 8;
+		}
+		found = found || id == 1;
+		at += 4 + size;
+		n -= 4 + size;
+	}
+	return true;
+}
+
+/* Reads the name of the next member. */
+static bool dvti_zip_name(dvti_zip *zip, dvti_zip_member *m) {
+	m->name = (char *)dvti_alloc((size_t)m->n_name + 1);
+	if (!m->name) {
+		dvti_fail_memory(zip->in->function, m->n_name + 1);
+		return false;
+	}
+	if (!dvti_source_read(zip->in, m->name, m->n_name) || memchr(m->name, 0, (size_t)m->n_name))
+		return dvti_zip_damaged(zip, "a name in its directory has a zero byte");
+	m->name[m->n_name] = 0;
+	return true;
+}
+
+static bool dvti_zip_entry(dvti_zip *zip, int64_t limit, dvti_zip_member *m) {
+	static const char damaged[] = "an entry of its directory is damaged";
+	dvti_source *in = zip->in;
+	unsigned char r[DVTI_ZIP_ENTRY];
+	uint64_t size, packed, at, *field[3];
+	int64_t extra, comment;
+	if (limit - in->taken < DVTI_ZIP_ENTRY || !dvti_source_read(in, r, DVTI_ZIP_ENTRY) ||
+		memcmp(r, "PK\1\2", 4) != 0)
+		return dvti_zip_damaged(zip, damaged);
+	m->flags = (unsigned)dvti_zip_le(r + 8, 2);
+	m->method = (unsigned)dvti_zip_le(r + 10, 2);
+	m->crc = (uint32_t)dvti_zip_le(r + 16, 4);
+	packed = dvti_zip_le(r + 20, 4);
+	size = dvti_zip_le(r + 24, 4);
+	m->n_name = (int64_t)dvti_zip_le(r + 28, 2);
+	extra = (int64_t)dvti_zip_le(r + 30, 2);
+	comment = (int64_t)dvti_zip_le(r + 32, 2);
+	at = dvti_zip_le(r + 42, 4);
+	if (dvti_zip_le(r + 34, 2) != 0 || limit - in->taken < m->n_name + extra + comment)
+		return dvti_zip_damaged(zip, damaged);
+	if (!dvti_zip_name(zip, m))
+		return false;
+	field[0] = &size;
+	field[1] = &packed;
+	field[2] = &at;
+	if (!dvti_source_peek(in, (size_t)extra) ||
+		!dvti_zip_extra(in->at, (size_t)extra, field, 3, false) ||
+		!dvti_source_skip(in, extra + comment) || size > (uint64_t)INT64_MAX ||
+		packed > (uint64_t)zip->directory || at > (uint64_t)zip->directory)
+		return dvti_zip_damaged(zip, damaged);
+	m->size = (int64_t)size;
+	m->packed = (int64_t)packed;
+	m->at = (int64_t)at;
+	return true;
+}
+
+static bool dvti_zip_entries(dvti_zip *zip, const dvti_zip_end *end) {
+	dvti_source *in = zip->in;
+	zip->directory = (int64_t)end->at;
+	if (!dvti_source_seek(in, zip->directory))
+		return false;
+	while ((uint64_t)zip->n < end->members) {
+		size_t need = (size_t)zip->n + 1;
+		if (!dvti_grow((void **)&zip->member, &zip->capacity, need, sizeof *zip->member)) {
+			dvti_fail_memory(in->function, (int64_t)(need * sizeof *zip->member));
+			return false;
+		}
+		memset(&zip->member[zip->n], 0, sizeof *zip->member);
+		if (!dvti_zip_entry(zip, end->limit, &zip->member[zip->n++]))
+			return false;
+	}
+	return in->taken == end->limit ||
+		   dvti_zip_damaged(zip, "its directory has more entries than its end record says");
+}
+
+DVTI_FN bool dvti_zip_begin(dvti_zip *zip, dvti_source *in) {
+	dvti_zip_end end;
+	int64_t at;
+	memset(zip, 0, sizeof *zip);
+	memset(&end, 0, sizeof end);
+	zip->in = in;
+	dvti_crc_build(&zip->crc);
+	if (!dvti_source_peek(in, 4) ||
+		(memcmp(in->at, "PK\3\4", 4) != 0 && memcmp(in->at, "PK\5\6", 4) != 0))
+		return dvti_source_wrong(in, "this is not an .npz file, which is a zip archive and begins "
+									 "with PK; check that the path names the right file");
+	return dvti_zip_find_end(zip, &at) && dvti_zip_read_end(zip, at, &end) &&
+		   dvti_zip_entries(zip, &end);
+}
+
+DVTI_FN void dvti_zip_free(dvti_zip *zip) {
+	int i;
+	for (i = 0; i < zip->n; i++)
+		dvti_free(zip->member[i].name);
+	dvti_free(zip->member);
+	zip->member = NULL;
+	zip->n = 0;
+}
+
+/* ---- checks before any content is read ---- */
+static bool dvti_zip_check_member(dvti_zip *zip, const dvti_zip_member *m) {
+	if (m->flags & DVTI_ZIP_ENCRYPTED)
+		return dvti_source_wrong(
+			zip->in, "member \"%.100s\" is encrypted; write the file again without a password",
+			m->name);
+	if ((m->method != 0 && m->method != 8) || m->flags & DVTI_ZIP_PATCHED)
+		return dvti_source_wrong(zip->in,
+								 "member \"%.100s\" has compression method %u; expected 0 (stored) "
+								 "or 8 (deflated): write the file again with numpy.savez",
+								 m->name, m->method);
+	if (m->method ? m->size / DVTI_DEFLATE_RATIO > m->packed : m->size != m->packed)
+		return dvti_source_wrong(
+			zip->in,
+			"member \"%.100s\" claims %lld bytes in %lld stored ones, which is "
+			"impossible; fetch or write the file again",
+			m->name, (long long)m->size, (long long)m->packed);
+	return true;
+}
+
+static int dvti_zip_compare(const void *a, const void *b) {
+	int64_t x = (*(dvti_zip_member *const *)a)->at, y = (*(dvti_zip_member *const *)b)->at;
+	return x < y ? -1 : x > y;
+}
+
+/* Overlapping members would give far more content than the archive has bytes. */
+static bool dvti_zip_check_places(dvti_zip *zip, dvti_zip_member **sorted) {
+	int i;
+	for (i = 0; i < zip->n; i++)
+		sorted[i] = &zip->member[i];
+	qsort((void *)sorted, (size_t)zip->n, sizeof *sorted, dvti_zip_compare);
+	for (i = 0; i < zip->n; i++) {
+		dvti_zip_member *m = sorted[i];
+		m->end = i + 1 < zip->n ? sorted[i + 1]->at : zip->directory;
+		if (m->packed > m->end - m->at - DVTI_ZIP_LOCAL - m->n_name)
+			return dvti_source_wrong(zip->in,
+									 "member \"%.100s\" overlaps what follows it; fetch or write "
+									 "the file again",
+									 m->name);
+	}
+	return true;
+}
+
+static int dvti_zip_compare_names(const void *a, const void *b) {
+	return strcmp((*(dvti_zip_member *const *)a)->name, (*(dvti_zip_member *const *)b)->name);
+}
+
+static bool dvti_zip_check_names(dvti_zip *zip, dvti_zip_member **sorted) {
+	int i;
+	qsort((void *)sorted, (size_t)zip->n, sizeof *sorted, dvti_zip_compare_names);
+	for (i = 1; i < zip->n; i++)
+		if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
+			return dvti_source_wrong(zip->in,
+									 "two members are named \"%.100s\"; write the file again with "
+									 "different names",
+									 sorted[i]->name);
+	return true;
+}
+
+DVTI_FN bool dvti_zip_check(dvti_zip *zip) {
+	size_t bytes = sizeof(dvti_zip_member *) * (size_t)zip->n;
+	dvti_zip_member **sorted;
+	bool ok;
+	int i;
+	for (i = 0; i < zip->n; i++)
+		if (!dvti_zip_check_member(zip, &zip->member[i]))
+			return false;
+	sorted = (dvti_zip_member **)dvti_alloc(bytes);
+	if (!sorted) {
+		dvti_fail_memory(zip->in->function, (int64_t)bytes);
+		return false;
+	}
+	ok = dvti_zip_check_places(zip, sorted) && dvti_zip_check_names(zip, sorted);
+	dvti_free((void *)sorted);
+	return ok;
+}
+
+/* ---- content ---- */
+/* Reads the rest of a local header and compares it with the directory. */
+static bool dvti_zip_agrees(dvti_zip *zip, const dvti_zip_member *m, const unsigned char *r) {
+	dvti_source *in = zip->in;
+	uint64_t crc = dvti_zip_le(r + 14, 4), packed = dvti_zip_le(r + 18, 4),
+			 size = dvti_zip_le(r + 22, 4), *field[2];
+	int64_t name = (int64_t)dvti_zip_le(r + 26, 2), extra = (int64_t)dvti_zip_le(r + 28, 2);
+	if (((dvti_zip_le(r + 6, 2) ^ m->flags) & (DVTI_ZIP_STREAMED | DVTI_ZIP_ENCRYPTED)) ||
+		dvti_zip_le(r + 8, 2) != m->method || name != m->n_name ||
+		m->packed > m->end - in->taken - name - extra || !dvti_source_peek(in, (size_t)name) ||
+		memcmp(in->at, m->name, (size_t)name) != 0)
+		return false;
+	dvti_source_skip(in, name);
+	field[0] = &size;
+	field[1] = &packed;
+	if (!dvti_source_peek(in, (size_t)extra) ||
+		!dvti_zip_extra(in->at, (size_t)extra, field, 2, true))
+		return false;
+	dvti_source_skip(in, extra);
+	return (crc == m->crc && packed == (uint64_t)m->packed && size == (uint64_t)m->size) ||
+		   (m->flags & DVTI_ZIP_STREAMED && crc == 0 && packed == 0 && size == 0);
+}
+
+/* Reads a stored member. */
+static size_t dvti_zip_pull(dvti_source *content, void *to, size_t n) {
+	dvti_zip *zip = (dvti_zip *)content->user;
+	if ((uint64_t)content->remaining < n)
+		n = (size_t)content->remaining;
+	if (n == 0)
+		return 0;
+	if (!dvti_source_read(zip->in, to, (int64_t)n)) {
+		dvti_zip_damaged(zip, "it ends in the middle");
+		content->reported = true;
+		return 0;
+	}
+	content->remaining -= (int64_t)n;
+	zip->sum = dvti_crc_more(&zip->crc, zip->sum, to, n);
+	if (content->remaining == 0 && zip->sum != zip->current->crc) {
+		dvti_source_wrong(content, "its checksum is wrong; fetch or write the file again");
+		return 0;
+	}
+	return n;
+}
+
+DVTI_FN bool dvti_zip_open(dvti_zip *zip, int i, dvti_source *content) {
+	const dvti_zip_member *m = &zip->member[i];
+	dvti_source *in = zip->in;
+	unsigned char r[DVTI_ZIP_LOCAL];
+	bool ok;
+	dvti_source_memory(content, in->function, NULL, 0);
+	zip->current = m;
+	zip->sum = 0;
+	if (!dvti_zip_record(zip, m->at, "PK\3\4", r, DVTI_ZIP_LOCAL) || !dvti_zip_agrees(zip, m, r))
+		return dvti_source_wrong(in,
+								 "the header of member \"%.100s\" disagrees with the directory; "
+								 "fetch or write the file again",
+								 m->name);
+	ok = m->method ? dvti_source_zipped(content, in, m->packed, m->size, m->crc)
+				   : dvti_source_part(content, in, dvti_zip_pull, zip, m->size, true);
+	snprintf(zip->what, sizeof zip->what, "member \"%.100s\" of %.200s", m->name, in->what);
+	content->what = zip->what;
+	return ok;
+}
+
+/* Returns whether CRC and sizes, of `bytes` bytes each, stand at `at`. */
+static bool dvti_zip_described(const dvti_zip_member *m, const unsigned char *at, int bytes) {
+	return dvti_zip_le(at, 4) == m->crc && dvti_zip_le(at + 4, bytes) == (uint64_t)m->packed &&
+		   dvti_zip_le(at + 4 + bytes, bytes) == (uint64_t)m->size;
+}
+
+/* A data descriptor has two sizes of numbers, and perhaps a signature. */
+DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
+	const dvti_zip_member *m = zip->current;
+	dvti_source *in = zip->in;
+	int64_t space = m->end - in->taken;
+	size_t n = (size_t)DVTI_MIN(space, 24), skip;
+	if (!(m->flags & DVTI_ZIP_STREAMED))
+		return true;
+	if (dvti_source_peek(in, n))
+		for (skip = 0; skip <= 4; skip += 4) {
+			if (n < skip || (skip && memcmp(in->at, "PK\7\10", 4) != 0))
+				break;
+			if ((n - skip >= 12 && dvti_zip_described(m, in->at + skip, 4)) ||
+				(n - skip >= 20 && dvti_zip_described(m, in->at + skip, 8)))
+				return true;
+		}
+	return dvti_source_wrong(in,
+							 "CRC and sizes after member \"%.100s\" disagree with the directory; "
+							 "fetch or write the file again",
+							 m->name);
+}
+
+#undef DVTI_ZIP_END
+#undef DVTI_ZIP_END_64
+#undef DVTI_ZIP_LOCATOR
+#undef DVTI_ZIP_ENTRY
+#undef DVTI_ZIP_LOCAL
+#undef DVTI_ZIP_STREAMED
+#undef DVTI_ZIP_ENCRYPTED
+#undef DVTI_ZIP_PATCHED
+#undef DVTI_ZIP_NO_32
+/* ==== end dvt_zip.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -46168,7 +49605,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 208 "src/devtensor_spine.h"
+#line 218 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -53258,7 +56695,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 }
 /* ==== end dvt_transform.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 239 "src/devtensor_spine.h"
+#line 249 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -53315,7 +56752,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 242 "src/devtensor_spine.h"
+#line 252 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -53340,6 +56777,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_arange(...) dvt_note_site(dvt_arange(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_linspace(...) dvt_note_site(dvt_linspace(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_from_host(...) dvt_note_site(dvt_from_host(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_from_memory(...) dvt_note_site(dvt_from_memory(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_dim(...) dvt_note_int64(dvt_dim(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_stride(...) dvt_note_int64(dvt_stride(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_data(...) DVT_NOTE_POINTER(void, dvt_data(__VA_ARGS__))
@@ -53385,11 +56823,17 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_set_num_threads(...) dvt_note_status(dvt_set_num_threads(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_cpu_isa(...) dvt_note_status(dvt_set_cpu_isa(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_cpu_query(...) dvt_note_status(dvt_cpu_query(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_from_dlpack(...) dvt_note_site(dvt_from_dlpack(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_from_dlpack_versioned(...) dvt_note_site(dvt_from_dlpack_versioned(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_to_dlpack(...) DVT_NOTE_POINTER(dvt_dl_managed, dvt_to_dlpack(__VA_ARGS__))
+#define dvt_to_dlpack_versioned(...) DVT_NOTE_POINTER(dvt_dl_versioned, dvt_to_dlpack_versioned(__VA_ARGS__))
 #define dvt_memory_query(...) dvt_note_status(dvt_memory_query(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_trim_memory(...) dvt_note_int64(dvt_trim_memory(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_memory_limit(...) dvt_note_status(dvt_set_memory_limit(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_prewarm(...) dvt_note_status(dvt_prewarm(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_cuda_stream(...) dvt_note_status(dvt_set_cuda_stream(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_cuda_order_after(...) dvt_note_status(dvt_cuda_order_after(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_cuda_order_before(...) dvt_note_status(dvt_cuda_order_before(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_cuda_address(...) dvt_note_uint64(dvt_cuda_address(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print(...) dvt_note_status(dvt_print(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print_file(...) dvt_note_status(dvt_print_file(__VA_ARGS__), __FILE__, __LINE__)
@@ -53401,9 +56845,16 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_save_params(...) dvt_note_status(dvt_save_params(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_load_params(...) DVT_NOTE_POINTER(dvt_array_list, dvt_load_params(__VA_ARGS__))
 #define dvt_load_idx(...) dvt_note_site(dvt_load_idx(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_save_npz(...) dvt_note_status(dvt_save_npz(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_save_npz_compressed(...) dvt_note_status(dvt_save_npz_compressed(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_load_npz(...) DVT_NOTE_POINTER(dvt_array_list, dvt_load_npz(__VA_ARGS__))
+#define dvt_load_image(...) dvt_note_site(dvt_load_image(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_save_image(...) dvt_note_status(dvt_save_image(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_npy(...) dvt_note_site(dvt_read_npy(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_params(...) DVT_NOTE_POINTER(dvt_array_list, dvt_read_params(__VA_ARGS__))
 #define dvt_read_idx(...) dvt_note_site(dvt_read_idx(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_read_npz(...) DVT_NOTE_POINTER(dvt_array_list, dvt_read_npz(__VA_ARGS__))
+#define dvt_read_image(...) dvt_note_site(dvt_read_image(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_nn_sequential_add(...) dvt_note_status(dvt_nn_sequential_add(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_from_values(...) dvt_note_site(dvt_from_values(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_param_data(...) DVT_NOTE_POINTER(dvt_array, dvt_param_data(__VA_ARGS__))
@@ -53703,7 +57154,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 246 "src/devtensor_spine.h"
+#line 256 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */
