@@ -77,6 +77,15 @@
 #undef dvt_read_npy
 #undef dvt_read_params
 #undef dvt_read_idx
+#undef dvt_load_csv
+#undef dvt_read_csv
+#undef dvt_load_csv_columns
+#undef dvt_read_csv_columns
+#undef dvt_save_csv
+#undef dvt_load_bytes
+#undef dvt_save_bytes
+#undef dvt_read_cifar10
+#undef dvt_read_cifar100
 #undef dvt_nn_sequential_add
 #undef dvt_from_values
 #undef dvt_param_data
