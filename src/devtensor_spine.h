@@ -243,8 +243,13 @@
 #include "7_train/dvt_all_reduce.c"
 #include "7_train/dvt_batch.c"
 #include "7_train/dvt_dataset.c"
+#include "7_train/dvt_dataset_cifar.c"
+#include "7_train/dvt_dataset_split.c"
 #include "7_train/dvt_loader.c"
+#include "7_train/dvt_mixup.c"
+#include "7_train/dvt_order.c"
 #include "7_train/dvt_transform.c"
+#include "7_train/dvt_transform_image.c"
 #endif
 #include "1_base/level_end.inl"
 #include "1_base/platform_end.inl"

@@ -361,6 +361,8 @@
 #undef dvt_dataset_idx
 #undef dvt_dataset_fashion_mnist
 #undef dvt_dataset_mnist
+#undef dvt_dataset_cifar10
+#undef dvt_dataset_cifar100
 #undef dvt_dataset_get
 #undef dvt_transform_to_tensor
 #undef dvt_transform_normalize
@@ -368,8 +370,18 @@
 #undef dvt_transform_new
 #undef dvt_transform_apply
 #undef dvt_dataset_transform_first
+#undef dvt_dataset_transform_second
+#undef dvt_dataset_split
+#undef dvt_transform_one_hot
+#undef dvt_transform_center_crop
+#undef dvt_transform_random_crop
+#undef dvt_transform_random_flip
+#undef dvt_transform_resize
+#undef dvt_transform_color_jitter
+#undef dvt_mixup
 #undef dvt_loader_new
 #undef dvt_loader_next
+#undef dvt_loader_set_state
 #undef dvt_split_and_load
 #undef dvt_array_split_and_load
 #undef dvt_metric_accuracy
