@@ -108,3 +108,57 @@ DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx 
 DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array_list *dvt_read_npz(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array *dvt_read_image(const void *data, size_t bytes, dvt_ctx ctx);
+
+/* ---- comma-separated values (RFC 4180), plain or .gz (by content). Cells may be in quotes, with
+   delimiters, line ends and doubled quotes inside. Lines end in LF, CRLF or CR. Blank lines and a
+   UTF-8 mark at the beginning are skipped. Numbers do not depend on the locale, and are rounded
+   once to the dtype; nan, inf and infinity are numbers. Blanks around them are allowed.
+   Errors name the row and the column, counted from 1, as a spreadsheet shows them: headers,
+   comments and blank lines count as rows. Reading needs up to three times the memory of the
+   arrays. ---- */
+
+/* Options of the readers. All zeros: a matrix of float32, without a header. */
+typedef struct dvt_csv_options {
+    char delimiter;      /* 0: ',' */
+    char decimal_point;  /* 0: '.'; ',' with another delimiter, as in parts of Europe */
+    char comment;        /* rows that begin with this character are skipped; 0: none */
+    int header_rows;     /* rows to skip; -1: the first row if it has text and no number */
+    dvt_dtype dtype;     /* integers and bool: exact, without fraction */
+    const char *missing; /* NaN (floats only): a cell of this text, as well as an empty one */
+    bool skip_text;      /* leave out columns whose first cell that is not missing is no number;
+                            quoted cells count as text there */
+} dvt_csv_options;
+
+/* Read a matrix (rows, columns); dvt_read_csv from memory, which may be freed afterwards. options
+   may be NULL. Errors also: FORMAT (rows of different lengths, a cell that is no number, nothing to
+   read), RANGE, DTYPE (options). */
+DVT_API dvt_array *dvt_load_csv(const char *path, const dvt_csv_options *options, dvt_ctx ctx);
+DVT_API dvt_array *dvt_read_csv(const void *data, size_t bytes, const dvt_csv_options *options,
+                                dvt_ctx ctx);
+/* Read one array (rows) per column of numbers. The last header row has their names, the first
+   array of a name is found by it. Columns of text are left out, as with skip_text. At most 65536
+   columns. */
+DVT_API dvt_array_list *dvt_load_csv_columns(const char *path, const dvt_csv_options *options,
+                                             dvt_ctx ctx);
+DVT_API dvt_array_list *dvt_read_csv_columns(const void *data, size_t bytes,
+                                             const dvt_csv_options *options, dvt_ctx ctx);
+/* Writes x, (rows, columns) or (rows), with the shortest digits that read back as the same elements
+   of its dtype. column_names: one for each column, or NULL. Bools are 1 and 0. Errors: SHAPE (other
+   shapes, no elements). */
+DVT_API dvt_status dvt_save_csv(const char *path, dvt_array *x, const char *const *column_names);
+
+/* ---- bytes ---- */
+/* Reads all bytes of a file as they are, compressed or not: uint8 (bytes). */
+DVT_API dvt_array *dvt_load_bytes(const char *path, dvt_ctx ctx);
+/* Writes the elements of x, uint8 of any shape, and nothing else. Errors: DTYPE. */
+DVT_API dvt_status dvt_save_bytes(const char *path, dvt_array *x);
+
+/* ---- CIFAR: dvt_dataset_cifar10 and dvt_dataset_cifar100 read whole directories ---- */
+typedef enum dvt_cifar100_labels { DVT_CIFAR100_FINE, DVT_CIFAR100_COARSE } dvt_cifar100_labels;
+
+/* Read the content of a binary file from memory: images *x, uint8 (N, 32, 32, 3), and labels *y,
+   int32 (N), on cpu(0). CIFAR-100 has 100 fine and 20 coarse labels. Errors: FORMAT (a wrong number
+   of bytes, a label that is no class), NULL_ARGUMENT, VALUE (labels). */
+DVT_API dvt_status dvt_read_cifar10(const void *data, size_t bytes, dvt_array **x, dvt_array **y);
+DVT_API dvt_status dvt_read_cifar100(const void *data, size_t bytes, dvt_cifar100_labels labels,
+                                     dvt_array **x, dvt_array **y);

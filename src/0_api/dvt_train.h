@@ -150,6 +150,13 @@ typedef enum dvt_dataset_part { DVT_DATASET_TRAIN, DVT_DATASET_TEST } dvt_datase
    without .gz and the prefix "fashion-" or "mnist-". Nothing is downloaded. Errors: IO, FORMAT. */
 DVT_API dvt_dataset *dvt_dataset_fashion_mnist(const char *folder, dvt_dataset_part part);
 DVT_API dvt_dataset *dvt_dataset_mnist(const char *folder, dvt_dataset_part part);
+/* Read CIFAR-10 or CIFAR-100, the binary versions: uint8 samples (32, 32, 3), int32 labels. The
+   files, not compressed, are in `folder` or in the directory of the archive below it:
+   cifar-10-batches-bin, cifar-100-binary. Nothing is downloaded. Errors: IO, FORMAT (sizes,
+   labels), VALUE (part, labels). */
+DVT_API dvt_dataset *dvt_dataset_cifar10(const char *folder, dvt_dataset_part part);
+DVT_API dvt_dataset *dvt_dataset_cifar100(const char *folder, dvt_dataset_part part,
+                                          dvt_cifar100_labels labels);
 /* Returns the number of samples. */
 DVT_API int64_t dvt_dataset_len(const dvt_dataset *data);
 /* Returns sample i with its transforms applied in *x and *y. Errors: RANGE. */
@@ -166,8 +173,51 @@ DVT_API dvt_transform *dvt_transform_compose(dvt_transform *const *transforms, i
 DVT_API dvt_transform *dvt_transform_new(dvt_array *(*apply)(void *user, dvt_array *x), void *user);
 /* Applies a transform to one sample. */
 DVT_API dvt_array *dvt_transform_apply(dvt_transform *transform, dvt_array *x);
-/* Creates a dataset whose samples (x, y) have the transform applied to x. Retains both. */
+/* Creates a dataset whose samples (x, y) have the transform applied to x, or to y. Retains both. */
 DVT_API dvt_dataset *dvt_dataset_transform_first(dvt_dataset *data, dvt_transform *transform);
+DVT_API dvt_dataset *dvt_dataset_transform_second(dvt_dataset *data, dvt_transform *transform);
+/* Splits a dataset at random into n disjoint parts of these numbers of samples; one count may be
+   -1, the rest. A seed always gives the same parts. Writes them to out[0..n); NULL on errors.
+     int64_t counts[2] = {-1, dvt_dataset_len(data) / 10};
+     dvt_dataset *parts[2];
+     dvt_dataset_split(data, counts, 2, 1, parts);
+   Errors: RANGE (counts that are not the whole dataset). */
+DVT_API dvt_status dvt_dataset_split(dvt_dataset *data, const int64_t *counts, int n, uint64_t seed,
+                                     dvt_dataset **out);
+
+/* ---- transforms of labels ---- */
+/* Converts a label to (classes) float32: 1 at the label, else 0. dvt_one_hot does so for whole
+   batches, which is faster. Errors: RANGE. */
+DVT_API dvt_transform *dvt_transform_one_hot(int64_t classes);
+
+/* ---- transforms of images: (H, W, C) uint8 in host memory, before dvt_transform_to_tensor. The
+   result is uint8, with the same bits on all machines. Random ones give a sample other numbers in
+   every epoch. In a loader these depend on its seed, the epoch and the number of the sample, for
+   any number of workers; elsewhere on the stream of cpu(), see dvt_seed.
+   Errors: RANGE (arguments); when applied DTYPE, SHAPE (an image that is too small). ---- */
+/* Cuts the middle out. */
+DVT_API dvt_transform *dvt_transform_center_crop(int64_t height, int64_t width);
+/* Adds `padding` zeros on all sides, and cuts out a part at random. */
+DVT_API dvt_transform *dvt_transform_random_crop(int64_t height, int64_t width, int64_t padding);
+/* Exchanges left and right with probability p. */
+DVT_API dvt_transform *dvt_transform_random_flip(double p);
+/* Resizes by bilinear interpolation: half-pixel centers, edges repeated, no antialiasing. Rounds to
+   the nearest integer, ties up. */
+DVT_API dvt_transform *dvt_transform_resize(int64_t height, int64_t width);
+/* Multiplies, in this order, the pixels, their distance to the image's mean brightness, and their
+   distance to the pixel's brightness. The factors are uniform on max(0, 1 - amount) to 1 + amount.
+   Brightness is that of ITU-R BT.601, or the mean without 3 channels. Saturation needs 3
+   channels. */
+DVT_API dvt_transform *dvt_transform_color_jitter(double brightness, double contrast,
+                                                  double saturation);
+
+/* Mixes every sample of a batch with another one, and their labels alike: share * x + (1 - share) *
+   x[order]. The share has the distribution Beta(alpha, alpha). The key decides share and order; its
+   last bits may depend on the C library. Any context.
+   Shapes: x (N, ...) and y (N, ...), floats, for example of dvt_one_hot.  Waits: no.
+   Errors: DTYPE, SHAPE, RANGE (alpha).  Source: Zhang et al., 2018. */
+DVT_API dvt_status dvt_mixup(dvt_array *x, dvt_array *y, double alpha, dvt_key key,
+                             dvt_array **mixed_x, dvt_array **mixed_y);
 
 typedef enum dvt_last_batch { DVT_LAST_KEEP, DVT_LAST_DISCARD, DVT_LAST_ROLLOVER } dvt_last_batch;
 
@@ -176,7 +226,7 @@ typedef struct dvt_loader_desc {
     bool shuffle;       /* a new order every epoch */
     dvt_last_batch last_batch;
     int num_workers; /* threads that prepare batches; the batches are the same for any number */
-    uint64_t seed;   /* of the shuffling */
+    uint64_t seed;   /* of the shuffling and of random transforms */
 } dvt_loader_desc;
 
 /* Creates a loader, and retains the data. Errors: RANGE (batch_size). */
@@ -199,6 +249,20 @@ DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
          DVT_GUARD_NAME(dvt_g_batch, __LINE__) = dvt_scope_begin())
 /* Restarts the epoch; after its last batch, starts the next one. */
 DVT_API void dvt_loader_reset(dvt_loader *loader);
+
+/* Where a loader is: epoch and batches are counted from 0. */
+typedef struct dvt_loader_state {
+    uint64_t seed;
+    int64_t epoch;
+    int64_t batch; /* of the epoch, the one that dvt_loader_next returns next */
+} dvt_loader_state;
+
+/* Returns the state. */
+DVT_API dvt_loader_state dvt_loader_get_state(const dvt_loader *loader);
+/* Continues at a state of a loader with as many samples and the same batch_size, shuffle and
+   last_batch, in another process for example: the next batches are the same. Errors: RANGE (no
+   such batch; nothing changes), HOST_MEMORY. */
+DVT_API dvt_status dvt_loader_set_state(dvt_loader *loader, const dvt_loader_state *state);
 
 /* Cuts x along axis 0 into one equal slice per context, and copies each slice to its context, into
    out[0..ctxs.n). With one context that has x, out[0] is x itself. Errors: SHAPE (the number of

@@ -15,7 +15,12 @@ typedef enum dvti_rng {
 /* The last word of a counter, so that two uses of one key never share a counter. The streams of
    cpu(i) and gpu(i) have DVT_DEVICE_CPU (1) or DVT_DEVICE_GPU (2) there, and i in the word
    before. */
-enum { DVTI_COUNTER_KEYED = 3, DVTI_COUNTER_SPLIT = 4, DVTI_COUNTER_FOLD_IN = 5 };
+enum {
+    DVTI_COUNTER_KEYED = 3,
+    DVTI_COUNTER_SPLIT = 4,
+    DVTI_COUNTER_FOLD_IN = 5,
+    DVTI_COUNTER_SAMPLES = 6 /* the key of an epoch's samples, from the seed of a loader */
+};
 
 /* Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
 DVTI_FN void dvti_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);

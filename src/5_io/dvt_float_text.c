@@ -1,95 +1,11 @@
-/* Computes the exact decimal digits of a binary float with a fixed-size big integer. Generates
-   digits after Steele and White ("How to print floating-point numbers accurately", 1990), with the
-   scaling of Burger and Dybvig (1996). Writes fixed and scientific notation. Uses no printf, so
-   neither the locale nor the rounding of the C library matters. */
+/* Computes the exact decimal digits of a binary float with big integers. Generates digits after
+   Steele and White ("How to print floating-point numbers accurately", 1990), with the scaling of
+   Burger and Dybvig (1996). Writes fixed and scientific notation. Uses no printf, so neither the
+   locale nor the rounding of the C library matters. */
 #include "5_io/dvt_io_internal.h"
 
-/* The largest number needed is 2^1077 * 10 (for the smallest float64). */
-#define DVTI_BIG_WORDS 36
 /* A float64 has at most 767 significant decimal digits. */
 #define DVTI_DIGITS 800
-
-typedef struct dvti_big {
-    int n;
-    uint32_t word[DVTI_BIG_WORDS]; /* low words first; words at n and above are unused */
-} dvti_big;
-
-static void dvti_big_set(dvti_big *x, uint64_t value) {
-    x->word[0] = (uint32_t)value;
-    x->word[1] = (uint32_t)(value >> 32);
-    x->n = value >> 32 ? 2 : value ? 1 : 0;
-}
-
-static void dvti_big_shift(dvti_big *x, int bits) {
-    int words = bits / 32, rest = bits % 32, i;
-    uint32_t carry = 0;
-    if (!x->n || !bits)
-        return;
-    for (i = 0; rest && i < x->n; i++) {
-        uint32_t w = x->word[i];
-        x->word[i] = w << rest | carry;
-        carry = w >> (32 - rest);
-    }
-    if (carry)
-        x->word[x->n++] = carry;
-    memmove(x->word + words, x->word, sizeof x->word[0] * (size_t)x->n);
-    memset(x->word, 0, sizeof x->word[0] * (size_t)words);
-    x->n += words;
-}
-
-static void dvti_big_times(dvti_big *x, uint32_t factor) {
-    uint64_t carry = 0;
-    int i;
-    for (i = 0; i < x->n; i++) {
-        carry += (uint64_t)x->word[i] * factor;
-        x->word[i] = (uint32_t)carry;
-        carry >>= 32;
-    }
-    if (carry)
-        x->word[x->n++] = (uint32_t)carry;
-}
-
-static void dvti_big_times_power_of_10(dvti_big *x, int power) {
-    for (; power >= 9; power -= 9)
-        dvti_big_times(x, 1000000000u);
-    for (; power > 0; power--)
-        dvti_big_times(x, 10);
-}
-
-static int dvti_big_compare(const dvti_big *a, const dvti_big *b) {
-    int i;
-    if (a->n != b->n)
-        return a->n < b->n ? -1 : 1;
-    for (i = a->n - 1; i >= 0; i--)
-        if (a->word[i] != b->word[i])
-            return a->word[i] < b->word[i] ? -1 : 1;
-    return 0;
-}
-
-static void dvti_big_add(dvti_big *x, const dvti_big *y) {
-    uint64_t carry = 0;
-    int i;
-    for (i = 0; i < x->n || i < y->n || carry; i++) {
-        carry += (uint64_t)(i < x->n ? x->word[i] : 0) + (i < y->n ? y->word[i] : 0);
-        x->word[i] = (uint32_t)carry;
-        carry >>= 32;
-        if (i >= x->n)
-            x->n = i + 1;
-    }
-}
-
-/* Requires x >= y. */
-static void dvti_big_subtract(dvti_big *x, const dvti_big *y) {
-    uint64_t borrow = 0;
-    int i;
-    for (i = 0; i < x->n; i++) {
-        uint64_t difference = (uint64_t)x->word[i] - (i < y->n ? y->word[i] : 0) - borrow;
-        x->word[i] = (uint32_t)difference;
-        borrow = difference >> 63;
-    }
-    while (x->n && !x->word[x->n - 1])
-        x->n--;
-}
 
 /* Returns x / y, which is 0 to 9. Leaves the remainder in x. */
 static int dvti_big_digit(dvti_big *x, const dvti_big *y) {
@@ -100,9 +16,10 @@ static int dvti_big_digit(dvti_big *x, const dvti_big *y) {
 }
 
 /* ---- decoding a float ---- */
-typedef struct dvti_float_layout {
-    int fraction_bits, exponent_bits;
-} dvti_float_layout;
+DVTI_FN dvti_float_layout dvti_float_layout_of(dvt_dtype dtype) {
+    static const dvti_float_layout f32 = {23, 8}, f64 = {52, 11}, f16 = {10, 5}, bf16 = {7, 8};
+    return dtype == DVT_F64 ? f64 : dtype == DVT_F16 ? f16 : dtype == DVT_BF16 ? bf16 : f32;
+}
 
 static dvti_float dvti_float_split(uint64_t bits, dvti_float_layout layout) {
     int bias = (1 << (layout.exponent_bits - 1)) - 1 + layout.fraction_bits;
@@ -123,20 +40,20 @@ static dvti_float dvti_float_split(uint64_t bits, dvti_float_layout layout) {
 }
 
 DVTI_FN dvti_float dvti_float_read(dvt_dtype dtype, const void *at) {
-    static const dvti_float_layout f32 = {23, 8}, f64 = {52, 11}, f16 = {10, 5}, bf16 = {7, 8};
+    const dvti_float_layout layout = dvti_float_layout_of(dtype);
     uint64_t bits64;
     uint32_t bits32;
     uint16_t bits16;
     if (dtype == DVT_F64) {
         memcpy(&bits64, at, sizeof bits64);
-        return dvti_float_split(bits64, f64);
+        return dvti_float_split(bits64, layout);
     }
     if (dtype == DVT_F32) {
         memcpy(&bits32, at, sizeof bits32);
-        return dvti_float_split(bits32, f32);
+        return dvti_float_split(bits32, layout);
     }
     memcpy(&bits16, at, sizeof bits16);
-    return dvti_float_split(bits16, dtype == DVT_F16 ? f16 : bf16);
+    return dvti_float_split(bits16, layout);
 }
 
 /* ---- digits ---- */
@@ -174,7 +91,7 @@ static int dvti_ratio_scale(dvti_ratio *r, const dvti_float *x, int floor_positi
     dvti_big_shift(&r->value, up + (x->exponent > 0 ? x->exponent : 0));
     dvti_big_shift(&r->scale, up + (x->exponent < 0 ? -x->exponent : 0));
     dvti_big_shift(&r->below, x->exponent > 0 ? x->exponent : 0);
-    r->above = r->below;
+    dvti_big_copy(&r->above, &r->below);
     if (x->asymmetric)
         dvti_big_shift(&r->above, 1);
     /* log10(2) times the binary exponent: exact, or one too small */
@@ -189,10 +106,11 @@ static int dvti_ratio_scale(dvti_ratio *r, const dvti_float *x, int floor_positi
         dvti_big_times_power_of_10(&r->above, -position);
     }
     {
-        dvti_big ten = r->scale;
+        dvti_big ten;
+        dvti_big_copy(&ten, &r->scale);
         dvti_big_times(&ten, 10);
         if (dvti_big_compare(&r->value, &ten) >= 0) {
-            r->scale = ten;
+            dvti_big_copy(&r->scale, &ten);
             position++;
         }
     }
@@ -233,7 +151,8 @@ static void dvti_digits_make(dvti_digits *d, const dvti_float *x,
     for (;; position--) {
         digit = dvti_big_digit(&r.value, &r.scale);
         if (!format->exact) {
-            dvti_big top = r.value;
+            dvti_big top;
+            dvti_big_copy(&top, &r.value);
             dvti_big_add(&top, &r.above);
             down = dvti_big_compare(&r.value, &r.below) < (even ? 1 : 0);
             up = dvti_big_compare(&top, &r.scale) > (even ? -1 : 0);
@@ -331,5 +250,4 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
     return writer.n;
 }
 
-#undef DVTI_BIG_WORDS
 #undef DVTI_DIGITS

@@ -21,6 +21,29 @@ DVTI_FN void dvti_writer_int(dvti_writer *writer, int64_t value);
 /* Appends an unsigned little-endian integer of `bytes` bytes. */
 DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes);
 
+/* ---- big integers, not negative; the caller keeps them below 2^(32 * DVTI_BIG_WORDS) ---- */
+/* Reading a decimal number needs 10^1131, printing a float 2^1077 * 10. */
+#define DVTI_BIG_WORDS 120
+
+typedef struct dvti_big {
+    int n;
+    uint32_t word[DVTI_BIG_WORDS]; /* low words first; words at n and above are unused */
+} dvti_big;
+
+DVTI_FN void dvti_big_set(dvti_big *x, uint64_t value);
+/* Copies only the words in use. */
+DVTI_FN void dvti_big_copy(dvti_big *to, const dvti_big *from);
+/* Returns the number of bits; 0 for 0. */
+DVTI_FN int dvti_big_bits(const dvti_big *x);
+DVTI_FN void dvti_big_shift(dvti_big *x, int bits);
+DVTI_FN void dvti_big_times(dvti_big *x, uint32_t factor);
+DVTI_FN void dvti_big_times_power_of_10(dvti_big *x, int power);
+/* Returns -1, 0 or 1. */
+DVTI_FN int dvti_big_compare(const dvti_big *a, const dvti_big *b);
+DVTI_FN void dvti_big_add(dvti_big *x, const dvti_big *y);
+/* Requires x >= y. */
+DVTI_FN void dvti_big_subtract(dvti_big *x, const dvti_big *y);
+
 /* ---- decimal text of one float: shortest digits that round-trip in its dtype, or exact ---- */
 typedef enum dvti_float_kind { DVTI_FINITE, DVTI_INFINITE, DVTI_NAN } dvti_float_kind;
 
@@ -33,6 +56,11 @@ typedef struct dvti_float {
     int exponent;
 } dvti_float;
 
+typedef struct dvti_float_layout {
+    int fraction_bits, exponent_bits;
+} dvti_float_layout;
+
+DVTI_FN dvti_float_layout dvti_float_layout_of(dvt_dtype dtype);
 DVTI_FN dvti_float dvti_float_read(dvt_dtype dtype, const void *at);
 
 typedef enum dvti_trim {
@@ -56,6 +84,19 @@ typedef struct dvti_number_format {
 #define DVTI_NUMBER_SIZE 2048
 /* Writes a finite number, terminated by 0. Returns its length. Independent of the locale. */
 DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_number_format *format);
+
+/* ---- numbers from decimal text ---- */
+typedef enum dvti_parsed {
+    DVTI_PARSED,
+    DVTI_PARSED_TEXT,   /* the text is not a number */
+    DVTI_PARSED_OUTSIDE /* the number is no value of the integer dtype */
+} dvti_parsed;
+
+/* Reads the whole text as a number and stores it as element i at `to`: rounded once, ties to even,
+   for floats; exact for integers. Signs, a point, an exponent, nan, inf and infinity are allowed,
+   blanks are not. Independent of the locale and of the rounding mode. */
+DVTI_FN dvti_parsed dvti_number_parse(const char *text, size_t n, char point, dvt_dtype dtype,
+                                      void *to, int64_t i);
 
 /* ---- the elements of one array as text ---- */
 typedef struct dvti_element_format {
@@ -211,6 +252,31 @@ DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in,
 /* Returns x's elements as files store them: contiguous, little-endian, of `dtype`, in host memory.
    That is x itself if it already matches. Owned by the innermost scope; NULL with the error set. */
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype);
+
+/* Returns x's elements of `dtype`, contiguous in host memory: x itself if it already matches and
+   `copy` is false. Owned by the innermost scope; NULL with the error set. */
+DVTI_FN dvt_array *dvti_host_array(const char *function, dvt_array *x, dvt_dtype dtype, bool copy);
+/* Store element i of an array in the byte order of this machine: an integer, which must fit, and
+   the bits of a float of `bytes` bytes. */
+DVTI_FN void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value);
+DVTI_FN void dvti_store_bits(char *to, int bytes, int64_t i, uint64_t value);
+
+/* ---- CIFAR's binary files ---- */
+/* The label bytes of a record, in front of its pixels. */
+typedef struct dvti_cifar_kind {
+    int label_bytes;
+    int label_at; /* the label byte that is read */
+    int classes;
+} dvti_cifar_kind;
+
+#define DVTI_CIFAR_PIXELS 3072
+DVTI_FN dvti_cifar_kind dvti_cifar10(void);
+DVTI_FN dvti_cifar_kind dvti_cifar100(dvt_cifar100_labels labels);
+/* Computes the number of images of a whole file. Returns false with the error set. */
+DVTI_FN bool dvti_cifar_count(dvti_source *in, dvti_cifar_kind kind, int64_t *n);
+/* Reads n images to (n, 32, 32, 3) bytes at x, and their labels to y. */
+DVTI_FN bool dvti_cifar_fill(dvti_source *in, dvti_cifar_kind kind, int64_t n, uint8_t *x,
+                             int32_t *y);
 
 /* ---- decompression: deflate (RFC 1951) in gzip (RFC 1952), zlib (RFC 1950) and zip ---- */
 #define DVTI_INFLATE_LOOKUP 11

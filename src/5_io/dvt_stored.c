@@ -2,7 +2,7 @@
 #include "5_io/dvt_io_internal.h"
 
 /* ---- stored elements ---- */
-static void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value) {
+DVTI_FN void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value) {
     int32_t narrow = (int32_t)value;
     if (dtype == DVT_I64)
         memcpy(to + 8 * i, &value, 8);
@@ -14,8 +14,7 @@ static void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value) 
         memcpy(to + i, &narrow, 1);
 }
 
-/* Stores the bits of a float, in the byte order of this machine. */
-static void dvti_store_bits(char *to, int bytes, int64_t i, uint64_t value) {
+DVTI_FN void dvti_store_bits(char *to, int bytes, int64_t i, uint64_t value) {
     uint32_t b32 = (uint32_t)value;
     uint16_t b16 = (uint16_t)value;
     if (bytes == 8)
@@ -254,15 +253,20 @@ static void dvti_swap_bytes(unsigned char *at, int bytes, int64_t n) {
 }
 
 /* Reads values explicitly: the guard of implicit reads does not apply. */
-DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
+DVTI_FN dvt_array *dvti_host_array(const char *function, dvt_array *x, dvt_dtype dtype, bool copy) {
     dvt_array *host;
-    bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
-    if (!swap && dvti_is_host_memory(x->storage->ctx) && x->dtype == dtype && dvt_is_contiguous(x))
+    if (!copy && dvti_is_host_memory(x->storage->ctx) && x->dtype == dtype && dvt_is_contiguous(x))
         return dvt_wait(x) == DVT_OK ? x : NULL;
     host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
     if (!host || dvti_copy_elements(function, host, x) != DVT_OK || dvt_wait(host) != DVT_OK)
         return NULL;
-    if (swap)
+    return host;
+}
+
+DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
+    bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
+    dvt_array *host = dvti_host_array(function, x, dtype, swap);
+    if (host && swap)
         dvti_swap_bytes((unsigned char *)dvti_view_of(host).data, (int)dvt_dtype_size(dtype),
                         dvt_size(host));
     return host;

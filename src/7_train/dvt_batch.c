@@ -12,7 +12,10 @@ static const dvt_dataset *dvti_bottom(const dvt_dataset *data, bool *as_tensor) 
     if (!data->source)
         return data;
     bottom = dvti_bottom(data->source, as_tensor);
-    return bottom && dvti_transform_by_pixel(data->transform, as_tensor) ? bottom : NULL;
+    if (bottom && data->transform &&
+        (data->of_second || !dvti_transform_by_pixel(data->transform, as_tensor)))
+        return NULL;
+    return bottom;
 }
 
 DVTI_FN void dvti_batcher_begin(dvti_batcher *batcher, dvt_dataset *data) {
@@ -43,14 +46,23 @@ static void dvti_sample_write_frame(const void *object, char *buffer, size_t siz
     snprintf(buffer, size, "dvt_loader_next: sample %lld: ", (long long)(intptr_t)object);
 }
 
-static bool dvti_sample_get(dvt_dataset *data, int64_t i, dvt_array **x, dvt_array **y) {
+static bool dvti_sample_get(dvt_dataset *data, const uint32_t key[2], int64_t i, dvt_array **x,
+                            dvt_array **y) {
+    dvti_sample_random random, outer_random;
     dvti_error_frame frame, outer;
     bool ok;
+    random.on = true;
+    random.key[0] = key[0];
+    random.key[1] = key[1];
+    random.sample = i;
+    random.draws = 0;
+    outer_random = dvti_set_sample_random(random);
     frame.write = dvti_sample_write_frame;
     frame.object = (const void *)(intptr_t)i;
     outer = dvti_set_error_frame(frame);
     ok = dvt_dataset_get(data, i, x, y) == DVT_OK;
     dvti_set_error_frame(outer);
+    dvti_set_sample_random(outer_random);
     return ok;
 }
 
@@ -59,7 +71,7 @@ static dvt_array *dvti_apply_all(const dvt_dataset *data, dvt_array *x) {
     if (!data->source)
         return x;
     x = dvti_apply_all(data->source, x);
-    return x ? dvt_transform_apply(data->transform, x) : NULL;
+    return x && data->transform ? dvt_transform_apply(data->transform, x) : x;
 }
 
 /* Returns an image of one column in which row v holds v. The transforms themselves fill the table
@@ -77,6 +89,7 @@ static dvt_array *dvti_all_pixels(int64_t channels) {
 DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher) {
     dvt_record_guard record;
     dvt_scope_guard scope;
+    static const uint32_t no_key[2] = {0, 0}; /* transforms with a table are not random */
     dvt_array *x, *y;
     int64_t channels;
     float *table;
@@ -92,7 +105,7 @@ DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher) {
     record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
     scope = dvt_scope_begin();
     /* A transform that fails for the table fails for sample 0, whose error has the true shape. */
-    ok = !batcher->data->length || dvti_sample_get(batcher->data, 0, &x, &y);
+    ok = !batcher->data->length || dvti_sample_get(batcher->data, no_key, 0, &x, &y);
     x = ok ? dvti_all_pixels(channels) : NULL;
     x = x ? dvti_apply_all(batcher->data, x) : NULL;
     ok = x && dvti_read(function, x, DVT_F32, table) == DVT_OK;
@@ -113,8 +126,8 @@ static dvt_shape dvti_batch_rows_shape(const dvt_array *all, int64_t n) {
     return shape;
 }
 
-static dvt_array *dvti_gather_rows(const char *function, const dvt_array *all, const int64_t *index,
-                                   int64_t n) {
+static dvt_array *dvti_gather_rows(const char *function, const dvti_batcher *batcher,
+                                   const dvt_array *all, const int64_t *index, int64_t n) {
     dvt_array *batch =
         dvti_array_new(function, dvti_batch_rows_shape(all, n), all->dtype, dvt_cpu());
     const char *from = (const char *)dvti_view_of(all).data;
@@ -126,7 +139,8 @@ static dvt_array *dvti_gather_rows(const char *function, const dvt_array *all, c
     to = (char *)dvti_view_of(batch).data;
     row = n ? (size_t)(dvt_nbytes(batch) / n) : 0;
     for (i = 0; row && i < n; i++)
-        memcpy(to + (size_t)i * row, from + (size_t)index[i] * row, row);
+        memcpy(to + (size_t)i * row,
+               from + (size_t)dvti_dataset_bottom_index(batcher->data, index[i]) * row, row);
     return batch;
 }
 
@@ -156,7 +170,8 @@ static dvt_array *dvti_gather_pixels(const char *function, const dvti_batcher *b
         return NULL;
     to = (float *)dvti_view_of(batch).data;
     for (i = 0; i < n; i++)
-        dvti_map_pixels(from + index[i] * size, to + i * size, batcher->table, pixels, dim[3]);
+        dvti_map_pixels(from + dvti_dataset_bottom_index(batcher->data, index[i]) * size,
+                        to + i * size, batcher->table, pixels, dim[3]);
     return batch;
 }
 
@@ -203,14 +218,14 @@ static bool dvti_put_sample(const char *function, dvt_array *batch, int64_t at, 
     return row && dvti_copy_elements(function, row, sample) == DVT_OK;
 }
 
-static bool dvti_stack_samples(const char *function, dvt_dataset *data, const int64_t *index,
-                               int64_t n, dvt_array **x, dvt_array **y) {
+static bool dvti_stack_samples(const char *function, dvt_dataset *data, const uint32_t key[2],
+                               const int64_t *index, int64_t n, dvt_array **x, dvt_array **y) {
     dvt_array *sample, *label;
     int64_t i;
     bool ok = true;
     for (i = 0; ok && i < n; i++) {
         dvt_scope_guard scope = dvt_scope_begin();
-        ok = dvti_sample_get(data, index[i], &sample, &label);
+        ok = dvti_sample_get(data, key, index[i], &sample, &label);
         if (ok && i == 0) {
             *x = (dvt_array *)dvt_keep(dvti_batch_like(function, sample, n));
             *y = *x ? (dvt_array *)dvt_keep(dvti_batch_like(function, label, n)) : NULL;
@@ -225,19 +240,20 @@ static bool dvti_stack_samples(const char *function, dvt_dataset *data, const in
 }
 
 DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
-                             const int64_t *index, int64_t n, dvt_array **x, dvt_array **y) {
+                             const uint32_t key[2], const int64_t *index, int64_t n, dvt_array **x,
+                             dvt_array **y) {
     dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
     dvt_ctx_guard ctx = dvt_ctx_scope_begin(dvt_cpu());
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_array *samples = NULL, *labels = NULL;
     bool ok;
     if (batcher->method == DVTI_BATCH_SAMPLES) {
-        ok = dvti_stack_samples(function, batcher->data, index, n, &samples, &labels);
+        ok = dvti_stack_samples(function, batcher->data, key, index, n, &samples, &labels);
     } else {
         samples = batcher->method == DVTI_BATCH_TABLE
                       ? dvti_gather_pixels(function, batcher, index, n)
-                      : dvti_gather_rows(function, batcher->x, index, n);
-        labels = samples ? dvti_gather_rows(function, batcher->y, index, n) : NULL;
+                      : dvti_gather_rows(function, batcher, batcher->x, index, n);
+        labels = samples ? dvti_gather_rows(function, batcher, batcher->y, index, n) : NULL;
         ok = labels != NULL;
     }
     if (ok) {

@@ -1,4 +1,4 @@
-/* Datasets: two arrays in host memory, image and label files in MNIST's format, and a transform of
+/* Datasets: two arrays in host memory, image and label files in MNIST's format, and transforms of
    another dataset. They are immutable, so loader threads share them. */
 #include "7_train/dvt_train_internal.h"
 
@@ -8,6 +8,7 @@ static void dvti_dataset_destroy(void *object) {
     dvti_disown(data->y);
     dvti_disown(data->source);
     dvti_disown(data->transform);
+    dvti_free(data->index);
     dvti_free(data);
 }
 
@@ -63,27 +64,44 @@ DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y) {
     return data;
 }
 
-DVT_API dvt_dataset *dvt_dataset_transform_first(dvt_dataset *data, dvt_transform *transform) {
+DVTI_FN dvt_dataset *dvti_dataset_on(const char *function, dvt_dataset *source, int64_t length,
+                                     const char *what) {
     dvt_dataset *result;
-    if (!data || !transform) {
-        dvti_null("dvt_dataset_transform_first", data ? "transform" : "data");
+    if (source->nested >= DVTI_MOST_NESTED) {
+        dvti_fail(DVT_ERR_VALUE, "%s: %s would be nested more than %d deep; expected fewer: %s",
+                  function, what, DVTI_MOST_NESTED,
+                  "join transforms with dvt_transform_compose, and begin at the first dataset");
         return NULL;
     }
-    if (data->nested >= DVTI_MOST_NESTED) {
-        dvti_fail(
-            DVT_ERR_VALUE,
-            "dvt_dataset_transform_first: transforms would be nested more than %d deep; "
-            "expected fewer: join them with dvt_transform_compose, and begin at the first dataset",
-            DVTI_MOST_NESTED);
-        return NULL;
-    }
-    result = dvti_dataset_new("dvt_dataset_transform_first", data->length);
+    result = dvti_dataset_new(function, length);
     if (result) {
-        result->nested = data->nested + 1;
-        result->source = (dvt_dataset *)dvti_own(data);
-        result->transform = (dvt_transform *)dvti_own(transform);
+        result->nested = source->nested + 1;
+        result->source = (dvt_dataset *)dvti_own(source);
     }
     return result;
+}
+
+static dvt_dataset *dvti_dataset_transformed(const char *function, dvt_dataset *data,
+                                             dvt_transform *transform, bool second) {
+    dvt_dataset *result;
+    if (!data || !transform) {
+        dvti_null(function, data ? "transform" : "data");
+        return NULL;
+    }
+    result = dvti_dataset_on(function, data, data->length, "transforms");
+    if (result) {
+        result->transform = (dvt_transform *)dvti_own(transform);
+        result->of_second = second;
+    }
+    return result;
+}
+
+DVT_API dvt_dataset *dvt_dataset_transform_first(dvt_dataset *data, dvt_transform *transform) {
+    return dvti_dataset_transformed("dvt_dataset_transform_first", data, transform, false);
+}
+
+DVT_API dvt_dataset *dvt_dataset_transform_second(dvt_dataset *data, dvt_transform *transform) {
+    return dvti_dataset_transformed("dvt_dataset_transform_second", data, transform, true);
 }
 
 DVT_API int64_t dvt_dataset_len(const dvt_dataset *data) {
@@ -96,10 +114,19 @@ static bool dvti_dataset_sample(dvt_dataset *data, int64_t i, dvt_array **x, dvt
         *y = dvt_index(data->y, i);
         return *x && *y;
     }
-    if (!dvti_dataset_sample(data->source, i, x, y))
+    if (!dvti_dataset_sample(data->source, data->index ? data->index[i] : i, x, y))
         return false;
-    *x = dvt_transform_apply(data->transform, *x);
-    return *x != NULL;
+    if (data->transform && !data->of_second)
+        *x = dvt_transform_apply(data->transform, *x);
+    else if (data->transform)
+        *y = dvt_transform_apply(data->transform, *y);
+    return *x && *y;
+}
+
+DVTI_FN int64_t dvti_dataset_bottom_index(const dvt_dataset *data, int64_t i) {
+    for (; data->source; data = data->source)
+        i = data->index ? data->index[i] : i;
+    return i;
 }
 
 DVT_API dvt_status dvt_dataset_get(dvt_dataset *data, int64_t i, dvt_array **x, dvt_array **y) {
@@ -189,6 +216,13 @@ DVT_API dvt_dataset *dvt_dataset_idx(const char *images, const char *labels) {
 }
 
 #if !defined(DEVTENSOR_NO_FILES)
+DVTI_FN bool dvti_dataset_file_exists(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (file)
+        fclose(file);
+    return file != NULL;
+}
+
 /* Finds "folder/fashion-train-images-idx3-ubyte.gz" or one of its other spellings. Returns false
    when none exists. */
 static bool dvti_find_idx(char *path, size_t size, const char *folder, const char *prefix,
@@ -196,15 +230,9 @@ static bool dvti_find_idx(char *path, size_t size, const char *folder, const cha
     static const char *const ends[] = {".gz", ""};
     int i;
     for (i = 0; i < DVTI_LENGTH(ends); i++) {
-        FILE *file;
         int length = snprintf(path, size, "%s/%s%s%s", folder, prefix, name, ends[i]);
-        if (length < 0 || (size_t)length >= size)
-            continue;
-        file = fopen(path, "rb");
-        if (file) {
-            fclose(file);
+        if (length >= 0 && (size_t)length < size && dvti_dataset_file_exists(path))
             return true;
-        }
     }
     return false;
 }

@@ -1,11 +1,10 @@
-/* The loader: the order of an epoch, and batches in that order. Worker threads make batches in
+/* The loader: batches in the order of an epoch (dvt_order.c). Worker threads make batches in
    advance, into the slots of a ring. The caller takes them out in order, so the number of workers
    changes only the speed.
 
              taken                     making
                |                         |
    ring    [ ready | ready | a worker's | a worker's | empty | empty ]      2 slots per worker */
-#include "1_base/dvt_rng.h"
 #include "7_train/dvt_train_internal.h"
 
 #define DVTI_MAX_WORKERS 64
@@ -27,6 +26,7 @@ typedef struct dvti_worker {
     dvti_thread thread;
 #endif
     int64_t *index; /* the samples of its batch, a copy: the order may change meanwhile */
+    uint32_t key[2];
     size_t capacity;
 } dvti_worker;
 
@@ -34,11 +34,9 @@ struct dvt_loader {
     dvti_object object;
     dvt_loader_desc desc;
     dvti_batcher batcher;
-    int64_t epoch;
-    int64_t *order; /* the samples of this epoch; those left over from the last one come first */
-    size_t order_capacity;
-    int64_t order_length, batches, taken;
-    bool open; /* an epoch has begun; the fields below belong to the workers */
+    dvti_order order; /* of this epoch, or of the one before if none is open */
+    int64_t taken;    /* batches */
+    bool open;        /* an epoch has begun; the fields below belong to the workers */
     dvti_mutex lock;
     dvti_cond work, done;
     int64_t making;     /* the next batch that a worker will begin */
@@ -50,59 +48,17 @@ struct dvt_loader {
     dvti_made *slot;
 };
 
-/* ---- the order of an epoch ---- */
-/* Shuffles by Fisher and Yates. The result depends only on the seed and the epoch. */
-static void dvti_shuffle(int64_t *order, int64_t n, uint64_t seed, int64_t epoch) {
-    uint32_t key[2], counter[4], word[4];
-    int64_t i;
-    key[0] = (uint32_t)seed;
-    key[1] = (uint32_t)(seed >> 32);
-    counter[2] = (uint32_t)epoch;
-    counter[3] = (uint32_t)((uint64_t)epoch >> 32);
-    for (i = n - 1; i > 0; i--) {
-        int64_t j, held = order[i];
-        counter[0] = (uint32_t)i;
-        counter[1] = (uint32_t)((uint64_t)i >> 32);
-        dvti_philox4x32(counter, key, word);
-        j = (int64_t)dvti_mulhi64((uint64_t)word[0] << 32 | word[1], (uint64_t)i + 1);
-        order[i] = order[j];
-        order[j] = held;
-    }
-}
-
-/* Returns the number of samples of the last epoch that the next one begins with. */
-static int64_t dvti_left_over(const dvt_loader *l) {
-    return l->desc.last_batch == DVT_LAST_ROLLOVER ? l->order_length % l->desc.batch_size : 0;
-}
-
-static int64_t dvti_batches_of(const dvt_loader *l, int64_t samples) {
-    int64_t size = l->desc.batch_size;
-    return samples / size + (l->desc.last_batch == DVT_LAST_KEEP && samples % size ? 1 : 0);
-}
-
 /* Opens an epoch. Changes nothing when there is no memory for it. */
 static bool dvti_epoch_open(dvt_loader *l) {
-    int64_t n = l->batcher.data->length, left = dvti_left_over(l), i;
-    if (n > INT64_MAX / 16 - left ||
-        !dvti_grow((void **)&l->order, &l->order_capacity, (size_t)(left + n), sizeof *l->order)) {
-        dvti_fail_memory("dvt_loader_next", n);
+    if (!dvti_order_open(&l->order, "dvt_loader_next", &l->desc, l->batcher.data->length))
         return false;
-    }
-    if (left)
-        memmove(l->order, l->order + (l->order_length - left), (size_t)left * sizeof *l->order);
-    for (i = 0; i < n; i++)
-        l->order[left + i] = i;
-    if (l->desc.shuffle && n > 0)
-        dvti_shuffle(l->order + left, n, l->desc.seed, l->epoch);
-    l->order_length = left + n;
-    l->batches = dvti_batches_of(l, left + n);
     l->taken = l->making = 0;
     l->open = true;
     return true;
 }
 
 static int64_t dvti_batch_length(const dvt_loader *l, int64_t batch) {
-    return DVTI_MIN(l->desc.batch_size, l->order_length - batch * l->desc.batch_size);
+    return DVTI_MIN(l->desc.batch_size, l->order.length - batch * l->desc.batch_size);
 }
 
 /* ---- workers; the lock protects what they share with the caller ---- */
@@ -133,7 +89,8 @@ static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
     dvt_clear_error();
     memset(made, 0, sizeof *made);
     made->state = DVTI_MADE_FAILED;
-    if (dvti_batch_make("dvt_loader_next", &w->loader->batcher, w->index, n, &made->x, &made->y)) {
+    if (dvti_batch_make("dvt_loader_next", &w->loader->batcher, w->key, w->index, n, &made->x,
+                        &made->y)) {
         dvti_own(made->x);
         dvti_own(made->y);
         made->state = DVTI_MADE_READY;
@@ -146,12 +103,14 @@ static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
     dvt_scope_end(&scope);
 }
 
-/* Copies the sample numbers of the next batch. Returns false when there is no memory for them. */
+/* Copies the sample numbers of the next batch, and the key. Returns false when there is no memory
+   for them. */
 static bool dvti_worker_begin(dvti_worker *w, int64_t batch, int64_t n) {
     const dvt_loader *l = w->loader;
     if (!dvti_grow((void **)&w->index, &w->capacity, (size_t)n, sizeof *w->index))
         return false;
-    memcpy(w->index, l->order + batch * l->desc.batch_size, (size_t)n * sizeof *w->index);
+    memcpy(w->index, l->order.sample + batch * l->desc.batch_size, (size_t)n * sizeof *w->index);
+    memcpy(w->key, l->order.key, sizeof w->key);
     return true;
 }
 
@@ -163,7 +122,8 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
     dvti_mutex_lock(&l->lock);
     for (;;) {
         int64_t batch, n, generation;
-        while (!l->stop && !(l->open && l->making < l->batches && l->making < l->taken + l->slots))
+        while (!l->stop &&
+               !(l->open && l->making < l->order.batches && l->making < l->taken + l->slots))
             dvti_cond_wait(&l->work, &l->lock);
         if (l->stop)
             break;
@@ -321,7 +281,7 @@ static void dvti_loader_destroy(void *object) {
         dvti_free(l->worker[i].index);
     dvti_free(l->worker);
     dvti_free(l->slot);
-    dvti_free(l->order);
+    dvti_free(l->order.sample);
     dvti_batcher_end(&l->batcher);
     dvti_free(l);
 }
@@ -368,15 +328,15 @@ DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *des
 DVT_API int64_t dvt_loader_len(const dvt_loader *loader) {
     if (!loader)
         return 0;
-    return loader->open
-               ? loader->batches
-               : dvti_batches_of(loader, dvti_left_over(loader) + loader->batcher.data->length);
+    return loader->open ? loader->order.batches
+                        : dvti_order_next_batches(&loader->order, &loader->desc,
+                                                  loader->batcher.data->length);
 }
 
 /* ---- batches ---- */
 static void dvti_epoch_close(dvt_loader *l) {
     l->open = false;
-    l->epoch++;
+    l->order.epoch++;
 }
 
 static bool dvti_loader_advance(dvt_loader *l, dvt_array **x, dvt_array **y) {
@@ -392,7 +352,7 @@ static bool dvti_loader_advance(dvt_loader *l, dvt_array **x, dvt_array **y) {
         if (!ok)
             return false;
     }
-    if (l->taken >= l->batches) {
+    if (l->taken >= l->order.batches) {
         dvti_mutex_lock(&l->lock);
         dvti_epoch_close(l);
         dvti_mutex_unlock(&l->lock);
@@ -400,7 +360,8 @@ static bool dvti_loader_advance(dvt_loader *l, dvt_array **x, dvt_array **y) {
     }
     if (l->started)
         return dvti_ring_take(l, x, y);
-    ok = dvti_batch_make(function, &l->batcher, l->order + l->taken * l->desc.batch_size,
+    ok = dvti_batch_make(function, &l->batcher, l->order.key,
+                         l->order.sample + l->taken * l->desc.batch_size,
                          dvti_batch_length(l, l->taken), x, y);
     if (ok)
         l->taken++;
@@ -426,11 +387,43 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
         return;
     dvti_workers_forget(loader);
     dvti_mutex_lock(&loader->lock);
-    if (loader->taken >= loader->batches)
+    if (loader->taken >= loader->order.batches)
         dvti_epoch_close(loader);
     loader->taken = 0;
     dvti_ring_restart(loader);
     dvti_mutex_unlock(&loader->lock);
+}
+
+/* ---- the state ---- */
+DVT_API dvt_loader_state dvt_loader_get_state(const dvt_loader *loader) {
+    dvt_loader_state state;
+    memset(&state, 0, sizeof state);
+    if (!loader) {
+        dvti_null("dvt_loader_get_state", "loader");
+        return state;
+    }
+    state.seed = loader->desc.seed;
+    state.epoch = loader->order.epoch;
+    state.batch = loader->open ? loader->taken : 0;
+    return state;
+}
+
+DVT_API dvt_status dvt_loader_set_state(dvt_loader *loader, const dvt_loader_state *state) {
+    static const char *const function = "dvt_loader_set_state";
+    dvt_status status;
+    if (!loader || !state)
+        return dvti_null(function, loader ? "state" : "loader");
+    dvti_workers_forget(loader);
+    dvti_mutex_lock(&loader->lock);
+    status = dvti_order_seek(&loader->order, function, &loader->desc, loader->batcher.data->length,
+                             state);
+    if (status == DVT_OK) {
+        loader->open = true;
+        loader->taken = state->batch;
+        dvti_ring_restart(loader);
+    }
+    dvti_mutex_unlock(&loader->lock);
+    return status;
 }
 
 #undef DVTI_MAX_WORKERS

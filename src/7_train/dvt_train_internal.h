@@ -91,23 +91,72 @@ typedef enum dvti_transform_kind {
     DVTI_TRANSFORM_TO_TENSOR,
     DVTI_TRANSFORM_NORMALIZE,
     DVTI_TRANSFORM_COMPOSE,
-    DVTI_TRANSFORM_CUSTOM
+    DVTI_TRANSFORM_CUSTOM,
+    DVTI_TRANSFORM_ONE_HOT,
+    DVTI_TRANSFORM_CENTER_CROP,
+    DVTI_TRANSFORM_RANDOM_CROP,
+    DVTI_TRANSFORM_RANDOM_FLIP,
+    DVTI_TRANSFORM_RESIZE,
+    DVTI_TRANSFORM_COLOR_JITTER
 } dvti_transform_kind;
+
+struct dvt_transform {
+    dvti_object object;
+    dvti_transform_kind kind;
+    int n;                    /* number of values, or of parts */
+    double *mean, *deviation; /* normalize */
+    dvt_transform **part;     /* compose; retained */
+    int nested;               /* compose: levels below it */
+    dvt_array *(*apply)(void *user, dvt_array *x);
+    void *user;
+    int64_t extent[3]; /* images: height, width, padding; one-hot: classes */
+    double amount[3];  /* flip: probability; jitter: brightness, contrast, saturation */
+};
+
+/* Allocates a transform with n zeroed values or parts. */
+DVTI_FN dvt_transform *dvti_transform_new(const char *function, dvti_transform_kind kind, int n);
+/* Applies a transform of images. */
+DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x);
+
+/* The random numbers of one sample: they depend on the loader's seed, the epoch and the number of
+   the sample, and not on the thread. */
+typedef struct dvti_sample_random {
+    bool on; /* false: numbers come from the stream of cpu() */
+    uint32_t key[2];
+    int64_t sample;
+    uint64_t draws; /* so far */
+} dvti_sample_random;
+
+/* Sets this thread's sample. Returns the previous one, which the caller restores. */
+DVTI_FN dvti_sample_random dvti_set_sample_random(dvti_sample_random random);
 
 /* Returns whether each result element depends on one pixel and its channel only. That holds for
    dvt_transform_to_tensor, then any number of dvt_transform_normalize. *as_tensor is false at the
    start of a chain, and becomes true at dvt_transform_to_tensor. */
 DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_tensor);
 
-/* Two arrays, or another dataset and a transform of its first member. */
+/* Two arrays, or another dataset and either a transform of one member or numbers of samples. */
 struct dvt_dataset {
     dvti_object object;
     int64_t length;
     dvt_array *x, *y;
     dvt_dataset *source;
     dvt_transform *transform;
-    int nested; /* number of datasets below it */
+    bool of_second; /* the transform is that of y */
+    int64_t *index; /* of the samples in source */
+    int nested;     /* number of datasets below it */
 };
+
+/* Returns the number that a sample has in the arrays below all transforms. */
+DVTI_FN int64_t dvti_dataset_bottom_index(const dvt_dataset *data, int64_t i);
+/* Creates a dataset on another one, and retains it. `what` is the message when too many are
+   nested. */
+DVTI_FN dvt_dataset *dvti_dataset_on(const char *function, dvt_dataset *source, int64_t length,
+                                     const char *what);
+#if !defined(DEVTENSOR_NO_FILES)
+/* Returns whether the file can be opened. */
+DVTI_FN bool dvti_dataset_file_exists(const char *path);
+#endif
 
 /* How a batch is made: rows copied, pixels mapped by a table, or sample by sample. */
 typedef enum dvti_batch_method {
@@ -127,9 +176,32 @@ DVTI_FN void dvti_batcher_begin(dvti_batcher *batcher, dvt_dataset *data);
 DVTI_FN void dvti_batcher_end(dvti_batcher *batcher);
 /* Makes the table, before the first batch. Returns false with the error set. */
 DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher);
-/* Makes a batch of the samples with these n numbers in the current scope. Returns false with the
-   error set. */
+/* Makes a batch of the samples with these n numbers in the current scope. `key` is that of the
+   epoch's random transforms. Returns false with the error set. */
 DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
-                             const int64_t *index, int64_t n, dvt_array **x, dvt_array **y);
+                             const uint32_t key[2], const int64_t *index, int64_t n, dvt_array **x,
+                             dvt_array **y);
+
+/* ---- the order of a loader's samples ---- */
+typedef struct dvti_order {
+    int64_t *sample; /* of an epoch; those left over from the last one come first */
+    size_t capacity;
+    int64_t length, batches;
+    int64_t epoch;
+    uint32_t key[2]; /* of the random transforms of the epoch */
+} dvti_order;
+
+/* Shuffles by Fisher and Yates. The result depends only on the seed and the epoch. */
+DVTI_FN void dvti_shuffle(int64_t *order, int64_t n, uint64_t seed, int64_t epoch);
+/* Returns the number of batches of the next epoch of n samples. */
+DVTI_FN int64_t dvti_order_next_batches(const dvti_order *order, const dvt_loader_desc *desc,
+                                        int64_t n);
+/* Writes the order of epoch order->epoch. Changes nothing when there is no memory for it. */
+DVTI_FN bool dvti_order_open(dvti_order *order, const char *function, const dvt_loader_desc *desc,
+                             int64_t n);
+/* Writes the order of the state's epoch, with its seed, which becomes the loader's. Changes nothing
+   when it fails. */
+DVTI_FN dvt_status dvti_order_seek(dvti_order *order, const char *function, dvt_loader_desc *desc,
+                                   int64_t n, const dvt_loader_state *state);
 
 #endif

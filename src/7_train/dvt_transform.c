@@ -1,17 +1,6 @@
-/* Transforms of samples before batching: pixels to floats, normalization, chains, user functions.
-   They consist of public operations and run on the sample's context. */
+/* Transforms of samples before batching: pixels to floats, normalization, one-hot labels, chains,
+   user functions. They consist of public operations and run on the sample's context. */
 #include "7_train/dvt_train_internal.h"
-
-struct dvt_transform {
-    dvti_object object;
-    dvti_transform_kind kind;
-    int n;                    /* number of values, or of parts */
-    double *mean, *deviation; /* normalize */
-    dvt_transform **part;     /* compose; retained */
-    int nested;               /* compose: levels below it */
-    dvt_array *(*apply)(void *user, dvt_array *x);
-    void *user;
-};
 
 static void dvti_transform_destroy(void *object) {
     dvt_transform *transform = (dvt_transform *)object;
@@ -24,8 +13,7 @@ static void dvti_transform_destroy(void *object) {
     dvti_free(transform);
 }
 
-/* Allocates a transform with n zeroed values or parts. */
-static dvt_transform *dvti_transform_new(const char *function, dvti_transform_kind kind, int n) {
+DVTI_FN dvt_transform *dvti_transform_new(const char *function, dvti_transform_kind kind, int n) {
     dvt_transform *transform = (dvt_transform *)dvti_alloc_zero(sizeof *transform);
     size_t count = (size_t)DVTI_MAX(n, 1);
     bool ok = transform != NULL;
@@ -128,6 +116,19 @@ DVT_API dvt_transform *dvt_transform_new(dvt_array *(*apply)(void *user, dvt_arr
     return transform;
 }
 
+DVT_API dvt_transform *dvt_transform_one_hot(int64_t classes) {
+    dvt_transform *transform;
+    if (classes < 1) {
+        dvti_fail(DVT_ERR_RANGE, "dvt_transform_one_hot: classes is %lld; expected at least 1",
+                  (long long)classes);
+        return NULL;
+    }
+    transform = dvti_transform_new("dvt_transform_one_hot", DVTI_TRANSFORM_ONE_HOT, 0);
+    if (transform)
+        transform->extent[0] = classes;
+    return transform;
+}
+
 /* ---- applying ---- */
 /* Converts (H, W, C), or a stack of such, with the channels moved to the front. */
 static dvt_array *dvti_to_tensor(dvt_array *x) {
@@ -192,7 +193,9 @@ static dvt_array *dvti_transform_run(dvt_transform *t, dvt_array *x) {
         for (i = 0; y && i < t->n; i++)
             y = dvti_transform_run(t->part[i], y);
         return y;
-    default:
+    case DVTI_TRANSFORM_ONE_HOT:
+        return dvt_one_hot(x, t->extent[0], DVT_F32);
+    case DVTI_TRANSFORM_CUSTOM:
         y = t->apply(t->user, x);
         if (!y && dvt_error_code() == DVT_OK)
             dvti_fail(DVT_ERR_VALUE,
@@ -200,6 +203,8 @@ static dvt_array *dvti_transform_run(dvt_transform *t, dvt_array *x) {
                       "for x (%s) without an error; expected an array",
                       dvti_describe(x));
         return y;
+    default:
+        return dvti_transform_image(t, x);
     }
 }
 
