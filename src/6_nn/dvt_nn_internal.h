@@ -85,9 +85,6 @@ DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx
 /* Returns whether a context occurs more than once. Every part computed there then adds to the same
    copy. */
 DVTI_FN bool dvti_ctxs_repeat(const dvt_ctx_list *given);
-/* Formats one line for messages: "a, b, c, ... (12 in all)". name(user, i) returns the texts. */
-DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
-                               const char *(*name)(const void *user, int i), const void *user);
 
 /* ---- plans ---- */
 typedef struct dvti_plan {

@@ -163,7 +163,7 @@ static dvt_status dvti_load_apply(const dvti_load *load) {
 }
 
 static dvt_status dvti_load_run(dvti_load *load, dvt_block *net) {
-    load->file = dvti_params_load(load->function, load->path, dvt_cpu());
+    load->file = dvti_arrays_load(load->function, load->path, dvt_cpu());
     if (!load->file || !dvti_load_match(load, net))
         return dvti_failure();
     return dvti_load_apply(load);
