@@ -18,7 +18,7 @@ done
 rm -rf "$D"
 mkdir -p "$D"
 UNITS="arrays arrays_by_content conversions copies copy_bits elementwise elementwise_binary
-float_mode gguf idx index inflate load_old_names matmul npy params print random
+float_mode gguf idx index inflate load_map load_old_names matmul npy params print random
 random_engines reduce safetensors save_load scan sort topk views"
 BITS="bits_of_operations"
 
