@@ -1415,10 +1415,15 @@ DVT_API dvt_array *dvt_array_list_at(dvt_array_list *list, int i);
 DVT_API const char *dvt_array_list_name(const dvt_array_list *list, int i);
 /* Returns the array of that name. Owns: the list. Errors: NAME. */
 DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
+/* Returns the file's text for that key; NULL, without an error, if it has none. Owns: the list. */
+DVT_API const char *dvt_array_list_metadata(const dvt_array_list *list, const char *key);
+/* Returns the i-th text and sets *key (which may be NULL) to its key; NULL, without an error, after
+   the last one. Owns: the list. */
+DVT_API const char *dvt_array_list_metadata_at(const dvt_array_list *list, int i, const char **key);
 
 /* ---- files. Readers compare the header with the size of the file before they allocate. They need
-   at most 200 KiB beyond the arrays (Fortran order: 1 MiB more; images: 300 KiB and two rows). From
-   a pipe they read at most 1 GiB; .npz files are not read from pipes.
+   at most 200 KiB beyond the arrays and what describes them (Fortran order: 1 MiB more; images: 300
+   KiB and two rows). From a pipe they read at most 1 GiB; .npz files are not read from pipes.
    Writers write a temporary file in the same directory, sync it and rename it. So a failure keeps
    the old file. The new file gets the old one's mode, owner and group where the process may set
    them. Symbolic links are followed; other hard links keep the old file. Read-only files are not
@@ -1436,6 +1441,26 @@ DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx);
 DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 								   const char *const *names, int n);
 DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx);
+/* Write and read safetensors files. `metadata` is NULL, or pairs of key and text and then a NULL. A
+   file keeps the order of the arrays. Reads every dtype of the library; 16-bit integers become
+   int32, larger unsigned ones int64; 8-bit floats are refused. A path to the index of a model in
+   several files (.safetensors.index.json) reads them all. Errors also: NAME (names, or text that is
+   not UTF-8), NULL_ARGUMENT, VALUE (metadata). */
+DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arrays,
+										const char *const *names, int n,
+										const char *const *metadata);
+DVT_API dvt_array_list *dvt_load_safetensors(const char *path, dvt_ctx ctx);
+/* Reads a GGUF file, version 2 or 3, little-endian, of tensors that are not quantized. Shapes are
+   in row-major order: the reverse of the file's. Texts, numbers and bools of its metadata become
+   text ("true", "1e-05"); arrays are left out. */
+DVT_API dvt_array_list *dvt_load_gguf(const char *path, dvt_ctx ctx);
+/* Reads a file of arrays in any of these formats, by its content: safetensors and its index, GGUF,
+   .npz, .params. */
+DVT_API dvt_array_list *dvt_load_arrays(const char *path, dvt_ctx ctx);
+/* Writes the format that the path ends with: .safetensors or .params. Errors also: VALUE (another
+   end), and those of that format. */
+DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
+								   const char *const *names, int n);
 /* Reads an IDX file, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64;
    16-bit integers become int32. */
 DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx);
@@ -1462,9 +1487,66 @@ DVT_API dvt_status dvt_save_image(const char *path, dvt_array *x);
 /* Read the same formats from memory, which may be freed afterwards. */
 DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx);
+DVT_API dvt_array_list *dvt_read_safetensors(const void *data, size_t bytes, dvt_ctx ctx);
+DVT_API dvt_array_list *dvt_read_gguf(const void *data, size_t bytes, dvt_ctx ctx);
+DVT_API dvt_array_list *dvt_read_arrays(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array_list *dvt_read_npz(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array *dvt_read_image(const void *data, size_t bytes, dvt_ctx ctx);
+
+/* ---- comma-separated values (RFC 4180), plain or .gz (by content). Cells may be in quotes, with
+   delimiters, line ends and doubled quotes inside. Lines end in LF, CRLF or CR. Blank lines and a
+   UTF-8 mark at the beginning are skipped. Numbers do not depend on the locale, and are rounded
+   once to the dtype; nan, inf and infinity are numbers. Blanks around them are allowed.
+   Errors name the row and the column, counted from 1, as a spreadsheet shows them: headers,
+   comments and blank lines count as rows. Reading needs up to three times the memory of the
+   arrays. ---- */
+
+/* Options of the readers. All zeros: a matrix of float32, without a header. */
+typedef struct dvt_csv_options {
+	char delimiter;      /* 0: ',' */
+	char decimal_point;  /* 0: '.'; ',' with another delimiter, as in parts of Europe */
+	char comment;        /* rows that begin with this character are skipped; 0: none */
+	int header_rows;     /* rows to skip; -1: the first row if it has text and no number */
+	dvt_dtype dtype;     /* integers and bool: exact, without fraction */
+	const char *missing; /* NaN (floats only): a cell of this text, as well as an empty one */
+	bool skip_text;      /* leave out columns whose first cell that is not missing is no number;
+                            quoted cells count as text there */
+} dvt_csv_options;
+
+/* Read a matrix (rows, columns); dvt_read_csv from memory, which may be freed afterwards. options
+   may be NULL. Errors also: FORMAT (rows of different lengths, a cell that is no number, nothing to
+   read), RANGE, DTYPE (options). */
+DVT_API dvt_array *dvt_load_csv(const char *path, const dvt_csv_options *options, dvt_ctx ctx);
+DVT_API dvt_array *dvt_read_csv(const void *data, size_t bytes, const dvt_csv_options *options,
+								dvt_ctx ctx);
+/* Read one array (rows) per column of numbers. The last header row has their names, the first
+   array of a name is found by it. Columns of text are left out, as with skip_text. At most 65536
+   columns. */
+DVT_API dvt_array_list *dvt_load_csv_columns(const char *path, const dvt_csv_options *options,
+											 dvt_ctx ctx);
+DVT_API dvt_array_list *dvt_read_csv_columns(const void *data, size_t bytes,
+											 const dvt_csv_options *options, dvt_ctx ctx);
+/* Writes x, (rows, columns) or (rows), with the shortest digits that read back as the same elements
+   of its dtype. column_names: one for each column, or NULL. Bools are 1 and 0. Errors: SHAPE (other
+   shapes, no elements). */
+DVT_API dvt_status dvt_save_csv(const char *path, dvt_array *x, const char *const *column_names);
+
+/* ---- bytes ---- */
+/* Reads all bytes of a file as they are, compressed or not: uint8 (bytes). */
+DVT_API dvt_array *dvt_load_bytes(const char *path, dvt_ctx ctx);
+/* Writes the elements of x, uint8 of any shape, and nothing else. Errors: DTYPE. */
+DVT_API dvt_status dvt_save_bytes(const char *path, dvt_array *x);
+
+/* ---- CIFAR: dvt_dataset_cifar10 and dvt_dataset_cifar100 read whole directories ---- */
+typedef enum dvt_cifar100_labels { DVT_CIFAR100_FINE, DVT_CIFAR100_COARSE } dvt_cifar100_labels;
+
+/* Read the content of a binary file from memory: images *x, uint8 (N, 32, 32, 3), and labels *y,
+   int32 (N), on cpu(0). CIFAR-100 has 100 fine and 20 coarse labels. Errors: FORMAT (a wrong number
+   of bytes, a label that is no class), NULL_ARGUMENT, VALUE (labels). */
+DVT_API dvt_status dvt_read_cifar10(const void *data, size_t bytes, dvt_array **x, dvt_array **y);
+DVT_API dvt_status dvt_read_cifar100(const void *data, size_t bytes, dvt_cifar100_labels labels,
+									 dvt_array **x, dvt_array **y);
 /* ==== end dvt_io.h ==== */
 /* ==== begin src/0_api/dvt_dlpack.h ==== */
 /* [dvt:dlpack] Arrays shared with other libraries in memory, by DLPack 1.1: NumPy, PyTorch, JAX,
@@ -1883,20 +1965,26 @@ DVT_API void dvt_block_print(const dvt_block *net);
 /* Prints one line per block: output shape and number of parameters, for an input of that shape. */
 DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input);
 
-/* Writes MXNet's .params with structural names ("0.weight"). Saves the average of all copies:
-   weights are equal on all contexts, running statistics differ. Copies: to host memory. Waits:
-   yes. */
+/* Writes the parameters with structural names ("0.weight"): as safetensors if the path ends with
+   .safetensors, else as MXNet's .params. Saves the average of all copies: weights are equal on all
+   contexts, running statistics differ. Copies: to host memory. Waits: yes. */
 DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path);
 
 typedef struct dvt_load_options {
 	bool allow_missing; /* parameters that are not in the file keep their values */
 	bool ignore_extra;  /* skip arrays that are not in the net */
 	bool cast_dtype;    /* convert another dtype instead of failing */
+	/* NULL, or pairs of a name in the file and a name in the net, and then a NULL. One * stands for
+       any text, also for none, and is copied: "encoder.*", "0.*", "head.w", "2.weight", NULL. Every
+       pair that matches counts, so one array can set several parameters. The name "" leaves the
+       array out. Names without a pair stay. */
+	const char *const *map;
 } dvt_load_options;
 
-/* Sets parameters from a file, on those contexts (an empty list: where they are, or the default
-   context). The net need not be initialized. Nothing changes on failure. Errors: IO, FORMAT, NAME,
-   SHAPE, DTYPE. */
+/* Sets parameters from a file that dvt_load_arrays reads, on those contexts (an empty list: where
+   they are, or the default context). The net need not be initialized. Nothing changes on failure.
+   One error lists all names that are missing or not in the net, and all other shapes and dtypes.
+   Errors: IO, FORMAT, NAME, SHAPE, DTYPE, VALUE (map). */
 DVT_API dvt_status dvt_block_load(dvt_block *net, const char *path, dvt_ctx_list ctxs);
 /* Does the same with options, which may be NULL. */
 DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
@@ -2077,6 +2165,13 @@ typedef enum dvt_dataset_part { DVT_DATASET_TRAIN, DVT_DATASET_TEST } dvt_datase
    without .gz and the prefix "fashion-" or "mnist-". Nothing is downloaded. Errors: IO, FORMAT. */
 DVT_API dvt_dataset *dvt_dataset_fashion_mnist(const char *folder, dvt_dataset_part part);
 DVT_API dvt_dataset *dvt_dataset_mnist(const char *folder, dvt_dataset_part part);
+/* Read CIFAR-10 or CIFAR-100, the binary versions: uint8 samples (32, 32, 3), int32 labels. The
+   files, not compressed, are in `folder` or in the directory of the archive below it:
+   cifar-10-batches-bin, cifar-100-binary. Nothing is downloaded. Errors: IO, FORMAT (sizes,
+   labels), VALUE (part, labels). */
+DVT_API dvt_dataset *dvt_dataset_cifar10(const char *folder, dvt_dataset_part part);
+DVT_API dvt_dataset *dvt_dataset_cifar100(const char *folder, dvt_dataset_part part,
+										  dvt_cifar100_labels labels);
 /* Returns the number of samples. */
 DVT_API int64_t dvt_dataset_len(const dvt_dataset *data);
 /* Returns sample i with its transforms applied in *x and *y. Errors: RANGE. */
@@ -2093,8 +2188,51 @@ DVT_API dvt_transform *dvt_transform_compose(dvt_transform *const *transforms, i
 DVT_API dvt_transform *dvt_transform_new(dvt_array *(*apply)(void *user, dvt_array *x), void *user);
 /* Applies a transform to one sample. */
 DVT_API dvt_array *dvt_transform_apply(dvt_transform *transform, dvt_array *x);
-/* Creates a dataset whose samples (x, y) have the transform applied to x. Retains both. */
+/* Creates a dataset whose samples (x, y) have the transform applied to x, or to y. Retains both. */
 DVT_API dvt_dataset *dvt_dataset_transform_first(dvt_dataset *data, dvt_transform *transform);
+DVT_API dvt_dataset *dvt_dataset_transform_second(dvt_dataset *data, dvt_transform *transform);
+/* Splits a dataset at random into n disjoint parts of these numbers of samples; one count may be
+   -1, the rest. A seed always gives the same parts. Writes them to out[0..n); NULL on errors.
+     int64_t counts[2] = {-1, dvt_dataset_len(data) / 10};
+     dvt_dataset *parts[2];
+     dvt_dataset_split(data, counts, 2, 1, parts);
+   Errors: RANGE (counts that are not the whole dataset). */
+DVT_API dvt_status dvt_dataset_split(dvt_dataset *data, const int64_t *counts, int n, uint64_t seed,
+									 dvt_dataset **out);
+
+/* ---- transforms of labels ---- */
+/* Converts a label to (classes) float32: 1 at the label, else 0. dvt_one_hot does so for whole
+   batches, which is faster. Errors: RANGE. */
+DVT_API dvt_transform *dvt_transform_one_hot(int64_t classes);
+
+/* ---- transforms of images: (H, W, C) uint8 in host memory, before dvt_transform_to_tensor. The
+   result is uint8, with the same bits on all machines. Random ones give a sample other numbers in
+   every epoch. In a loader these depend on its seed, the epoch and the number of the sample, for
+   any number of workers; elsewhere on the stream of cpu(), see dvt_seed.
+   Errors: RANGE (arguments); when applied DTYPE, SHAPE (an image that is too small). ---- */
+/* Cuts the middle out. */
+DVT_API dvt_transform *dvt_transform_center_crop(int64_t height, int64_t width);
+/* Adds `padding` zeros on all sides, and cuts out a part at random. */
+DVT_API dvt_transform *dvt_transform_random_crop(int64_t height, int64_t width, int64_t padding);
+/* Exchanges left and right with probability p. */
+DVT_API dvt_transform *dvt_transform_random_flip(double p);
+/* Resizes by bilinear interpolation: half-pixel centers, edges repeated, no antialiasing. Rounds to
+   the nearest integer, ties up. */
+DVT_API dvt_transform *dvt_transform_resize(int64_t height, int64_t width);
+/* Multiplies, in this order, the pixels, their distance to the image's mean brightness, and their
+   distance to the pixel's brightness. The factors are uniform on max(0, 1 - amount) to 1 + amount.
+   Brightness is that of ITU-R BT.601, or the mean without 3 channels. Saturation needs 3
+   channels. */
+DVT_API dvt_transform *dvt_transform_color_jitter(double brightness, double contrast,
+												  double saturation);
+
+/* Mixes every sample of a batch with another one, and their labels alike: share * x + (1 - share) *
+   x[order]. The share has the distribution Beta(alpha, alpha). The key decides share and order; its
+   last bits may depend on the C library. Any context.
+   Shapes: x (N, ...) and y (N, ...), floats, for example of dvt_one_hot.  Waits: no.
+   Errors: DTYPE, SHAPE, RANGE (alpha).  Source: Zhang et al., 2018. */
+DVT_API dvt_status dvt_mixup(dvt_array *x, dvt_array *y, double alpha, dvt_key key,
+							 dvt_array **mixed_x, dvt_array **mixed_y);
 
 typedef enum dvt_last_batch { DVT_LAST_KEEP, DVT_LAST_DISCARD, DVT_LAST_ROLLOVER } dvt_last_batch;
 
@@ -2103,7 +2241,7 @@ typedef struct dvt_loader_desc {
 	bool shuffle;       /* a new order every epoch */
 	dvt_last_batch last_batch;
 	int num_workers; /* threads that prepare batches; the batches are the same for any number */
-	uint64_t seed;   /* of the shuffling */
+	uint64_t seed;   /* of the shuffling and of random transforms */
 } dvt_loader_desc;
 
 /* Creates a loader, and retains the data. Errors: RANGE (batch_size). */
@@ -2126,6 +2264,20 @@ DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
 		 DVT_GUARD_NAME(dvt_g_batch, __LINE__) = dvt_scope_begin())
 /* Restarts the epoch; after its last batch, starts the next one. */
 DVT_API void dvt_loader_reset(dvt_loader *loader);
+
+/* Where a loader is: epoch and batches are counted from 0. */
+typedef struct dvt_loader_state {
+	uint64_t seed;
+	int64_t epoch;
+	int64_t batch; /* of the epoch, the one that dvt_loader_next returns next */
+} dvt_loader_state;
+
+/* Returns the state. */
+DVT_API dvt_loader_state dvt_loader_get_state(const dvt_loader *loader);
+/* Continues at a state of a loader with as many samples and the same batch_size, shuffle and
+   last_batch, in another process for example: the next batches are the same. Errors: RANGE (no
+   such batch; nothing changes), HOST_MEMORY. */
+DVT_API dvt_status dvt_loader_set_state(dvt_loader *loader, const dvt_loader_state *state);
 
 /* Cuts x along axis 0 into one equal slice per context, and copies each slice to its context, into
    out[0..ctxs.n). With one context that has x, out[0] is x itself. Errors: SHAPE (the number of
@@ -2502,6 +2654,11 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_load_npy
 #undef dvt_save_params
 #undef dvt_load_params
+#undef dvt_save_safetensors
+#undef dvt_load_safetensors
+#undef dvt_load_gguf
+#undef dvt_load_arrays
+#undef dvt_save_arrays
 #undef dvt_load_idx
 #undef dvt_save_npz
 #undef dvt_save_npz_compressed
@@ -2510,9 +2667,21 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_save_image
 #undef dvt_read_npy
 #undef dvt_read_params
+#undef dvt_read_safetensors
+#undef dvt_read_gguf
+#undef dvt_read_arrays
 #undef dvt_read_idx
 #undef dvt_read_npz
 #undef dvt_read_image
+#undef dvt_load_csv
+#undef dvt_read_csv
+#undef dvt_load_csv_columns
+#undef dvt_read_csv_columns
+#undef dvt_save_csv
+#undef dvt_load_bytes
+#undef dvt_save_bytes
+#undef dvt_read_cifar10
+#undef dvt_read_cifar100
 #undef dvt_nn_sequential_add
 #undef dvt_from_values
 #undef dvt_param_data
@@ -2788,6 +2957,8 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_dataset_idx
 #undef dvt_dataset_fashion_mnist
 #undef dvt_dataset_mnist
+#undef dvt_dataset_cifar10
+#undef dvt_dataset_cifar100
 #undef dvt_dataset_get
 #undef dvt_transform_to_tensor
 #undef dvt_transform_normalize
@@ -2795,8 +2966,18 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_transform_new
 #undef dvt_transform_apply
 #undef dvt_dataset_transform_first
+#undef dvt_dataset_transform_second
+#undef dvt_dataset_split
+#undef dvt_transform_one_hot
+#undef dvt_transform_center_crop
+#undef dvt_transform_random_crop
+#undef dvt_transform_random_flip
+#undef dvt_transform_resize
+#undef dvt_transform_color_jitter
+#undef dvt_mixup
 #undef dvt_loader_new
 #undef dvt_loader_next
+#undef dvt_loader_set_state
 #undef dvt_split_and_load
 #undef dvt_array_split_and_load
 #undef dvt_metric_accuracy
@@ -3260,6 +3441,13 @@ DVTI_FN const char *dvti_range_text(int64_t low, int64_t high);
 /* Returns "(2, 3)", "(3,)" or "()". For an invalid shape it returns the known part: "(2, 2, 2, 2,
    2, 2, 2, 2, ...: 9 axes)". */
 DVTI_FN const char *dvti_shape_text(dvt_shape shape);
+/* Formats one line for messages: "'a', 'b', 'c', ..., 'z' (12 in all)", or "none". name(user, i)
+   returns the texts. */
+DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
+							   const char *(*name)(const void *user, int i), const void *user);
+DVTI_FN const char *dvti_brief_names(char *buffer, size_t size, int n, const char *const *names);
+/* Returns the length of the directory in a path, with its last separator; 0 when there is none. */
+DVTI_FN size_t dvti_path_directory(const char *path);
 
 /* ---- environment ---- */
 /* Returns NULL when the variable is unset or empty, or the program is set-user-id. */
@@ -4862,6 +5050,39 @@ DVTI_FN const char *dvti_shape_text(dvt_shape shape) {
 	return buffer;
 }
 
+DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
+							   const char *(*name)(const void *user, int i), const void *user) {
+	dvti_text text = dvti_text_begin(buffer, size);
+	int i, shown = n > 8 ? 6 : n;
+	if (n == 0)
+		dvti_text_add(&text, "none");
+	for (i = 0; i < shown; i++)
+		dvti_text_add(&text, "%s'%.60s'", i ? ", " : "", name(user, i));
+	if (shown < n)
+		dvti_text_add(&text, ", ..., '%.60s' (%d in all)", name(user, n - 1), n);
+	return buffer;
+}
+
+static const char *dvti_brief_item(const void *user, int i) {
+	return ((const char *const *)user)[i];
+}
+
+DVTI_FN const char *dvti_brief_names(char *buffer, size_t size, int n, const char *const *names) {
+	return dvti_brief(buffer, size, n, dvti_brief_item, (const void *)names);
+}
+
+DVTI_FN size_t dvti_path_directory(const char *path) {
+	size_t n = strlen(path);
+#if defined(_WIN32)
+	while (n > 0 && path[n - 1] != '/' && path[n - 1] != '\\')
+		n--;
+#else
+	while (n > 0 && path[n - 1] != '/')
+		n--;
+#endif
+	return n;
+}
+
 /* A set-user-id program must ignore the environment of its caller. */
 DVTI_FN const char *dvti_env(const char *name) {
 	const char *value;
@@ -6272,7 +6493,12 @@ typedef enum dvti_rng {
 /* The last word of a counter, so that two uses of one key never share a counter. The streams of
    cpu(i) and gpu(i) have DVT_DEVICE_CPU (1) or DVT_DEVICE_GPU (2) there, and i in the word
    before. */
-enum { DVTI_COUNTER_KEYED = 3, DVTI_COUNTER_SPLIT = 4, DVTI_COUNTER_FOLD_IN = 5 };
+enum {
+	DVTI_COUNTER_KEYED = 3,
+	DVTI_COUNTER_SPLIT = 4,
+	DVTI_COUNTER_FOLD_IN = 5,
+	DVTI_COUNTER_SAMPLES = 6 /* the key of an epoch's samples, from the seed of a loader */
+};
 
 /* Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
 DVTI_FN void dvti_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
@@ -25162,7 +25388,7 @@ DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph);
 /* ==== begin src/5_io/dvt_io_internal.h ==== */
 /* Shared by printing, the readers and the writers: byte buffers, the text of one float, and lists
    of named arrays. Also files replaced when complete, buffered sources of bytes, compression,
-   archives, images, and elements as stored. No source holds a whole file in memory. */
+   archives, images, JSON, and elements as stored. No source holds a whole file in memory. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/5_io/dvt_io_internal.h"
 #endif
@@ -25188,6 +25414,29 @@ DVTI_FN void dvti_writer_int(dvti_writer *writer, int64_t value);
 /* Appends an unsigned little-endian integer of `bytes` bytes. */
 DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes);
 
+/* ---- big integers, not negative; the caller keeps them below 2^(32 * DVTI_BIG_WORDS) ---- */
+/* Reading a decimal number needs 10^1131, printing a float 2^1077 * 10. */
+#define DVTI_BIG_WORDS 120
+
+typedef struct dvti_big {
+	int n;
+	uint32_t word[DVTI_BIG_WORDS]; /* low words first; words at n and above are unused */
+} dvti_big;
+
+DVTI_FN void dvti_big_set(dvti_big *x, uint64_t value);
+/* Copies only the words in use. */
+DVTI_FN void dvti_big_copy(dvti_big *to, const dvti_big *from);
+/* Returns the number of bits; 0 for 0. */
+DVTI_FN int dvti_big_bits(const dvti_big *x);
+DVTI_FN void dvti_big_shift(dvti_big *x, int bits);
+DVTI_FN void dvti_big_times(dvti_big *x, uint32_t factor);
+DVTI_FN void dvti_big_times_power_of_10(dvti_big *x, int power);
+/* Returns -1, 0 or 1. */
+DVTI_FN int dvti_big_compare(const dvti_big *a, const dvti_big *b);
+DVTI_FN void dvti_big_add(dvti_big *x, const dvti_big *y);
+/* Requires x >= y. */
+DVTI_FN void dvti_big_subtract(dvti_big *x, const dvti_big *y);
+
 /* ---- decimal text of one float: shortest digits that round-trip in its dtype, or exact ---- */
 typedef enum dvti_float_kind { DVTI_FINITE, DVTI_INFINITE, DVTI_NAN } dvti_float_kind;
 
@@ -25200,6 +25449,11 @@ typedef struct dvti_float {
 	int exponent;
 } dvti_float;
 
+typedef struct dvti_float_layout {
+	int fraction_bits, exponent_bits;
+} dvti_float_layout;
+
+DVTI_FN dvti_float_layout dvti_float_layout_of(dvt_dtype dtype);
 DVTI_FN dvti_float dvti_float_read(dvt_dtype dtype, const void *at);
 
 typedef enum dvti_trim {
@@ -25223,6 +25477,19 @@ typedef struct dvti_number_format {
 #define DVTI_NUMBER_SIZE 2048
 /* Writes a finite number, terminated by 0. Returns its length. Independent of the locale. */
 DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_number_format *format);
+
+/* ---- numbers from decimal text ---- */
+typedef enum dvti_parsed {
+	DVTI_PARSED,
+	DVTI_PARSED_TEXT,   /* the text is not a number */
+	DVTI_PARSED_OUTSIDE /* the number is no value of the integer dtype */
+} dvti_parsed;
+
+/* Reads the whole text as a number and stores it as element i at `to`: rounded once, ties to even,
+   for floats; exact for integers. Signs, a point, an exponent, nan, inf and infinity are allowed,
+   blanks are not. Independent of the locale and of the rounding mode. */
+DVTI_FN dvti_parsed dvti_number_parse(const char *text, size_t n, char point, dvt_dtype dtype,
+									  void *to, int64_t i);
 
 /* ---- the elements of one array as text ---- */
 typedef struct dvti_element_format {
@@ -25334,6 +25601,12 @@ DVTI_FN bool dvti_source_seek(dvti_source *in, int64_t at);
 /* Reads an unsigned integer of `bytes` bytes. */
 DVTI_FN uint64_t dvti_source_le(dvti_source *in, int bytes);
 DVTI_FN uint64_t dvti_source_be(dvti_source *in, int bytes);
+/* Reads n bytes of padding, which are 0; else the error is set. */
+DVTI_FN bool dvti_source_zeros(dvti_source *in, int64_t n);
+/* Reads a length of 8 bytes and a text of that length, which the caller frees. Returns NULL with
+   HOST_MEMORY set, or with *wrong set: "goes beyond the end of the file" or "contains a zero
+   byte". */
+DVTI_FN char *dvti_source_text(dvti_source *in, const char **wrong);
 /* Returns an upper bound of the remaining bytes. Allocations for content never exceed it. */
 DVTI_FN int64_t dvti_source_left(const dvti_source *in);
 /* Returns whether everything was read without failure. */
@@ -25378,6 +25651,31 @@ DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in,
 /* Returns x's elements as files store them: contiguous, little-endian, of `dtype`, in host memory.
    That is x itself if it already matches. Owned by the innermost scope; NULL with the error set. */
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype);
+
+/* Returns x's elements of `dtype`, contiguous in host memory: x itself if it already matches and
+   `copy` is false. Owned by the innermost scope; NULL with the error set. */
+DVTI_FN dvt_array *dvti_host_array(const char *function, dvt_array *x, dvt_dtype dtype, bool copy);
+/* Store element i of an array in the byte order of this machine: an integer, which must fit, and
+   the bits of a float of `bytes` bytes. */
+DVTI_FN void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value);
+DVTI_FN void dvti_store_bits(char *to, int bytes, int64_t i, uint64_t value);
+
+/* ---- CIFAR's binary files ---- */
+/* The label bytes of a record, in front of its pixels. */
+typedef struct dvti_cifar_kind {
+	int label_bytes;
+	int label_at; /* the label byte that is read */
+	int classes;
+} dvti_cifar_kind;
+
+#define DVTI_CIFAR_PIXELS 3072
+DVTI_FN dvti_cifar_kind dvti_cifar10(void);
+DVTI_FN dvti_cifar_kind dvti_cifar100(dvt_cifar100_labels labels);
+/* Computes the number of images of a whole file. Returns false with the error set. */
+DVTI_FN bool dvti_cifar_count(dvti_source *in, dvti_cifar_kind kind, int64_t *n);
+/* Reads n images to (n, 32, 32, 3) bytes at x, and their labels to y. */
+DVTI_FN bool dvti_cifar_fill(dvti_source *in, dvti_cifar_kind kind, int64_t n, uint8_t *x,
+							 int32_t *y);
 
 /* ---- decompression: deflate (RFC 1951) in gzip (RFC 1952), zlib (RFC 1950) and zip ---- */
 #define DVTI_INFLATE_LOOKUP 11
@@ -25494,11 +25792,6 @@ DVTI_FN size_t dvti_npy_header_text(char header[DVTI_NPY_HEADER_SIZE], dvt_dtype
 									dvt_shape shape);
 /* Returns the dtype that x has in a .npy file: float32 for bfloat16. */
 DVTI_FN dvt_dtype dvti_npy_dtype(const dvt_array *x);
-/* Implement dvt_read_npz and dvt_save_npz, for files of other names as well; `function` is the name
-   in messages. */
-DVTI_FN dvt_array_list *dvti_npz_read(dvti_source *in, dvt_ctx ctx);
-DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_array *const *arrays,
-								 const char *const *names, int n, bool compressed);
 
 /* ---- images ---- */
 /* Read an image that ends its source, which begins with the format's first bytes. */
@@ -25522,35 +25815,201 @@ DVTI_FN void dvti_image_row(const dvti_image *image, int64_t row, unsigned char 
 DVTI_FN bool dvti_png_write(dvti_file_out *out, const dvti_image *image);
 DVTI_FN bool dvti_netpbm_write(dvti_file_out *out, const dvti_image *image);
 
+/* ---- text in files: UTF-8 and JSON (RFC 8259) ---- */
+/* Returns the length of the UTF-8 character at `at`, where n > 0 bytes are; 0 when there is
+   none. */
+DVTI_FN size_t dvti_utf8(const unsigned char *at, size_t n);
+DVTI_FN bool dvti_utf8_valid(const char *text);
+
+typedef enum dvti_json_kind {
+	DVTI_JSON_WRONG, /* no value, and the error is set */
+	DVTI_JSON_OBJECT,
+	DVTI_JSON_ARRAY,
+	DVTI_JSON_STRING,
+	DVTI_JSON_NUMBER,
+	DVTI_JSON_TRUE,
+	DVTI_JSON_FALSE,
+	DVTI_JSON_NULL
+} dvti_json_kind;
+
+/* A cursor in a JSON text. After dvti_json_value has returned OBJECT, the caller calls
+   dvti_json_member until it returns false, and reads or skips one value after each call. ARRAY and
+   dvti_json_item are the same. Objects may repeat a key: callers refuse that. */
+typedef struct dvti_json {
+	dvti_source *in;
+	int64_t left;     /* bytes of the text that are not read yet */
+	int depth;        /* open objects and arrays */
+	bool fresh;       /* the innermost one was just opened */
+	bool failed;      /* the error is set; every later call fails */
+	dvti_writer text; /* the latest key, string or number, ended by 0; `at` is its start */
+} dvti_json;
+
+/* Begins a text of at most `bytes` bytes at `in`. Errors are reported as FORMAT of `in`. */
+DVTI_FN void dvti_json_begin(dvti_json *json, dvti_source *in, int64_t bytes);
+DVTI_FN void dvti_json_free(dvti_json *json);
+/* Reads the next value, of an object or array only its beginning. */
+DVTI_FN dvti_json_kind dvti_json_value(dvti_json *json);
+/* Goes to the next member and reads its key. Returns false after the last one, or when `failed`. */
+DVTI_FN bool dvti_json_member(dvti_json *json);
+DVTI_FN bool dvti_json_item(dvti_json *json);
+/* Reads a string, or a whole number from 0 to 2^63 - 1. Returns false with the error set. */
+DVTI_FN bool dvti_json_string(dvti_json *json);
+DVTI_FN bool dvti_json_size(dvti_json *json, int64_t *value);
+/* Reads a value of any kind, with everything in it. */
+DVTI_FN bool dvti_json_skip(dvti_json *json);
+/* Returns whether nothing but white space follows; else the error is set. */
+DVTI_FN bool dvti_json_end(dvti_json *json);
+/* Appends the text as a JSON string, with its quotes. */
+DVTI_FN void dvti_json_write(dvti_writer *writer, const char *text);
+
 /* ---- lists of named arrays ---- */
 struct dvt_array_list {
 	dvti_object object;
 	int n;
 	size_t capacity; /* of array */
 	dvt_array **array;
-	char **name; /* NULL: the file has no names */
+	char **name;     /* NULL: the file has no names */
+	char **metadata; /* pairs of key and value */
+	int n_metadata;  /* pairs */
+	size_t metadata_capacity;
 };
 
 /* Creates an empty list, owned by the innermost scope. Returns NULL with HOST_MEMORY set. */
 DVTI_FN dvt_array_list *dvti_array_list_new(const char *function);
 /* Appends x; the list takes ownership. */
 DVTI_FN bool dvti_array_list_add(const char *function, dvt_array_list *list, dvt_array *x);
+/* Gives an empty list places for n arrays and their names, all NULL until they are set. */
+DVTI_FN bool dvti_array_list_reserve(const char *function, dvt_array_list *list, int n);
 /* Allocates the names of the list's arrays, initially NULL. */
 DVTI_FN bool dvti_array_list_begin_names(const char *function, dvt_array_list *list);
-/* Checks the arguments of a writer of n arrays; names may be NULL. Returns false with the error
-   set. */
-DVTI_FN bool dvti_named_arrays_check(const char *function, dvt_array *const *arrays,
-									 const char *const *names, int n);
-/* Sets *duplicate to a name that occurs twice, or to NULL. Returns false with HOST_MEMORY set. */
-DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names, int n,
+/* Appends a copy of the pair to the metadata. */
+DVTI_FN bool dvti_array_list_note(const char *function, dvt_array_list *list, const char *key,
+								  const char *value);
+/* Sets *duplicate to a name that occurs twice in names[0], names[step], ..., or to NULL. Returns
+   false when memory is exhausted. */
+DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names, int n, int step,
 								  const char **duplicate);
-/* Implement dvt_load_params and dvt_save_params; `function` is the name in messages. */
-DVTI_FN dvt_array_list *dvti_params_load(const char *function, const char *path, dvt_ctx ctx);
+/* Checks the arguments of a writer: n, NULL, names that occur twice. names may be NULL. */
+DVTI_FN bool dvti_arrays_check(const char *function, dvt_array *const *arrays,
+							   const char *const *names, int n);
+
+/* Reads a list from `in`. Returns NULL with the error set. The current scope owns the result. */
+typedef dvt_array_list *(*dvti_list_reader)(dvti_source *in, dvt_ctx ctx);
+/* Read a list from a file or from memory; `function` is the name in messages. */
+DVTI_FN dvt_array_list *dvti_list_load(const char *function, const char *path, dvt_ctx ctx,
+									   dvti_list_reader reads);
+DVTI_FN dvt_array_list *dvti_list_read(const char *function, const void *data, size_t bytes,
+									   dvt_ctx ctx, dvti_list_reader reads);
+
+/* ---- formats of lists of arrays ---- */
+typedef struct dvti_list_format {
+	const char *name, *function; /* for messages; function: the one that loads it */
+	const char *extension;
+	bool (*recognizes)(dvti_source *in); /* by the first bytes, which it does not take */
+	dvti_list_reader reads;
+	/* NULL: the library does not write it */
+	dvt_status (*saves)(const char *function, const char *path, dvt_array *const *arrays,
+						const char *const *names, int n);
+} dvti_list_format;
+
+/* Returns the format whose extension ends the path; NULL: none. */
+DVTI_FN const dvti_list_format *dvti_list_format_of(const char *path);
+/* Implements dvt_load_arrays; `function` is the name in messages. */
+DVTI_FN dvt_array_list *dvti_arrays_load(const char *function, const char *path, dvt_ctx ctx);
+/* Reports FORMAT for a file that is not `expected`, and says what it is if its first bytes tell. */
+DVTI_FN bool dvti_source_other_format(dvti_source *in, const char *expected);
+
+DVTI_FN bool dvti_params_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_params_list(dvti_source *in, dvt_ctx ctx);
 DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
 									dvt_array *const *arrays, const char *const *names, int n);
+DVTI_FN bool dvti_npz_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_npz_list(dvti_source *in, dvt_ctx ctx);
+DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_array *const *arrays,
+								 const char *const *names, int n);
+DVTI_FN bool dvti_safetensors_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_safetensors_list(dvti_source *in, dvt_ctx ctx);
+DVTI_FN dvt_status dvti_safetensors_save(const char *function, const char *path,
+										 dvt_array *const *arrays, const char *const *names, int n);
+/* The index of a model in several safetensors files. */
+DVTI_FN bool dvti_shards_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_shards_list(dvti_source *in, dvt_ctx ctx);
+DVTI_FN bool dvti_gguf_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_gguf_list(dvti_source *in, dvt_ctx ctx);
+
+/* ---- directories of tensors: a header with names, shapes and places, then the elements ---- */
+typedef struct dvti_tensor {
+	char *name;
+	dvti_stored stored;
+	dvt_shape shape;
+	int64_t begin, bytes; /* its place in the data */
+	int at;               /* its place in the header */
+} dvti_tensor;
+
+typedef struct dvti_tensors {
+	dvti_source *in;
+	dvt_array_list *list; /* the result; the reader of the header adds the metadata */
+	int64_t alignment;    /* every place is the first multiple of it after the one before */
+	dvti_tensor *item;
+	int n;
+	size_t capacity;
+} dvti_tensors;
+
+/* Begins with an empty list, owned by the current scope. Returns false with HOST_MEMORY set. */
+DVTI_FN bool dvti_tensors_begin(dvti_tensors *t, dvti_source *in);
+/* Appends a tensor that is zero but for its name, of which it takes ownership in every case. The
+   result is valid until the next call. Returns NULL with HOST_MEMORY set. */
+DVTI_FN dvti_tensor *dvti_tensors_add(dvti_tensors *t, char *name);
+/* Reports FORMAT about a tensor. Returns false. */
+DVTI_FN bool dvti_tensors_wrong(const dvti_tensors *t, const dvti_tensor *x, const char *wrong);
+/* Checks all names and places, then reads the elements of all tensors in the order of their places,
+   up to the end of the file. The list gets the order of the header. */
+DVTI_FN bool dvti_tensors_read(dvti_tensors *t, dvt_ctx ctx);
+DVTI_FN void dvti_tensors_free(dvti_tensors *t);
 
 #endif
 /* ==== end dvt_io_internal.h ==== */
+/* ==== begin src/5_io/dvt_csv.h ==== */
+/* Rows of comma-separated values (RFC 4180), shared by the reader's two files. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/5_io/dvt_csv.h"
+#endif
+#ifndef DVTI_CSV_H
+#define DVTI_CSV_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/5_io/dvt_csv.h"
+#endif
+
+/* The bytes of a cell that are kept. Longer cells are text, whose rest is skipped. */
+#define DVTI_CSV_CELL 4096
+
+typedef struct dvti_csv_cell {
+	size_t at;      /* offset in dvti_csv.text, where a 0 follows the cell */
+	int64_t length; /* of the whole cell, more than DVTI_CSV_CELL if it was cut */
+	bool quoted;
+} dvti_csv_cell;
+
+typedef struct dvti_csv {
+	dvti_source in;
+	char delimiter, comment; /* comment 0: none */
+	int64_t row;             /* of the current row, counted from 1 */
+	int64_t n;               /* its cells */
+	dvti_csv_cell *cell;
+	size_t capacity;
+	dvti_writer text; /* the cells one after the other */
+} dvti_csv;
+
+/* Skips the mark of UTF-8. Returns false with the error set for UTF-16. */
+DVTI_FN bool dvti_csv_begin(dvti_csv *csv);
+/* Reads the next row. Skips blank lines and comments. Returns false at the end, or with the error
+   set and csv->in.reported. */
+DVTI_FN bool dvti_csv_row(dvti_csv *csv);
+DVTI_FN void dvti_csv_end(dvti_csv *csv);
+/* Returns the cell for messages: at most 40 bytes, in quotes, without control characters. */
+DVTI_FN const char *dvti_csv_quote(const dvti_csv *csv, int64_t column);
+
+#endif
+/* ==== end dvt_csv.h ==== */
 /* ==== begin src/3_cuda/dvt_cuda.h ==== */
 /* The directories of the CUDA backend and their interfaces to each other.
 
@@ -26159,7 +26618,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 /* ==== end dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 115 "src/devtensor_spine.h"
+#line 116 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
@@ -26468,7 +26927,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 119 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -26565,9 +27024,6 @@ DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx
 /* Returns whether a context occurs more than once. Every part computed there then adds to the same
    copy. */
 DVTI_FN bool dvti_ctxs_repeat(const dvt_ctx_list *given);
-/* Formats one line for messages: "a, b, c, ... (12 in all)". name(user, i) returns the texts. */
-DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
-							   const char *(*name)(const void *user, int i), const void *user);
 
 /* ---- plans ---- */
 typedef struct dvti_plan {
@@ -26679,6 +27135,12 @@ DVTI_FN void dvti_named_free(dvti_named_list *list);
    with HOST_MEMORY set. */
 DVTI_FN bool dvti_named_collect(const char *function, const dvt_block *net, dvti_named_list *list);
 
+/* A name that the map of the options gives to an array of the file. */
+typedef struct dvti_target {
+	char *name; /* "": the array is left out */
+	int file;
+} dvti_target;
+
 /* State of one dvt_block_load call. */
 typedef struct dvti_load {
 	const char *function; /* for messages */
@@ -26690,10 +27152,21 @@ typedef struct dvti_load {
 	/* the net's names; `from` gives the array of the file for each (-1: none) */
 	dvti_named_list named;
 	int *from;
+	dvti_target *target; /* with a map only */
+	size_t n_target, target_capacity;
 } dvti_load;
 
-/* Fills in named and from. Returns false with NAME (missing, extra) or HOST_MEMORY set. */
+/* Fills in named and from. Returns false with VALUE or NAME (the map) or HOST_MEMORY set. */
 DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net);
+DVTI_FN bool dvti_load_match_map(dvti_load *load);
+DVTI_FN void dvti_targets_free(dvti_load *load);
+/* Returns the name of array i without the "arg:" or "aux:" of exported models. */
+DVTI_FN const char *dvti_load_plain_name(const dvti_load *load, int i);
+/* Return whether array i sets a parameter, and whether the map leaves it out. */
+DVTI_FN bool dvti_load_used(const dvti_load *load, int i);
+DVTI_FN bool dvti_map_leaves_out(const dvti_load *load, int file);
+/* Returns whether names, shapes and dtypes fit; else one error says what does not. */
+DVTI_FN bool dvti_load_report(const dvti_load *load);
 
 #endif
 /* ==== end dvt_nn_internal.h ==== */
@@ -26796,23 +27269,72 @@ typedef enum dvti_transform_kind {
 	DVTI_TRANSFORM_TO_TENSOR,
 	DVTI_TRANSFORM_NORMALIZE,
 	DVTI_TRANSFORM_COMPOSE,
-	DVTI_TRANSFORM_CUSTOM
+	DVTI_TRANSFORM_CUSTOM,
+	DVTI_TRANSFORM_ONE_HOT,
+	DVTI_TRANSFORM_CENTER_CROP,
+	DVTI_TRANSFORM_RANDOM_CROP,
+	DVTI_TRANSFORM_RANDOM_FLIP,
+	DVTI_TRANSFORM_RESIZE,
+	DVTI_TRANSFORM_COLOR_JITTER
 } dvti_transform_kind;
+
+struct dvt_transform {
+	dvti_object object;
+	dvti_transform_kind kind;
+	int n;                    /* number of values, or of parts */
+	double *mean, *deviation; /* normalize */
+	dvt_transform **part;     /* compose; retained */
+	int nested;               /* compose: levels below it */
+	dvt_array *(*apply)(void *user, dvt_array *x);
+	void *user;
+	int64_t extent[3]; /* images: height, width, padding; one-hot: classes */
+	double amount[3];  /* flip: probability; jitter: brightness, contrast, saturation */
+};
+
+/* Allocates a transform with n zeroed values or parts. */
+DVTI_FN dvt_transform *dvti_transform_new(const char *function, dvti_transform_kind kind, int n);
+/* Applies a transform of images. */
+DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x);
+
+/* The random numbers of one sample: they depend on the loader's seed, the epoch and the number of
+   the sample, and not on the thread. */
+typedef struct dvti_sample_random {
+	bool on; /* false: numbers come from the stream of cpu() */
+	uint32_t key[2];
+	int64_t sample;
+	uint64_t draws; /* so far */
+} dvti_sample_random;
+
+/* Sets this thread's sample. Returns the previous one, which the caller restores. */
+DVTI_FN dvti_sample_random dvti_set_sample_random(dvti_sample_random random);
 
 /* Returns whether each result element depends on one pixel and its channel only. That holds for
    dvt_transform_to_tensor, then any number of dvt_transform_normalize. *as_tensor is false at the
    start of a chain, and becomes true at dvt_transform_to_tensor. */
 DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_tensor);
 
-/* Two arrays, or another dataset and a transform of its first member. */
+/* Two arrays, or another dataset and either a transform of one member or numbers of samples. */
 struct dvt_dataset {
 	dvti_object object;
 	int64_t length;
 	dvt_array *x, *y;
 	dvt_dataset *source;
 	dvt_transform *transform;
-	int nested; /* number of datasets below it */
+	bool of_second; /* the transform is that of y */
+	int64_t *index; /* of the samples in source */
+	int nested;     /* number of datasets below it */
 };
+
+/* Returns the number that a sample has in the arrays below all transforms. */
+DVTI_FN int64_t dvti_dataset_bottom_index(const dvt_dataset *data, int64_t i);
+/* Creates a dataset on another one, and retains it. `what` is the message when too many are
+   nested. */
+DVTI_FN dvt_dataset *dvti_dataset_on(const char *function, dvt_dataset *source, int64_t length,
+									 const char *what);
+#if !defined(DEVTENSOR_NO_FILES)
+/* Returns whether the file can be opened. */
+DVTI_FN bool dvti_dataset_file_exists(const char *path);
+#endif
 
 /* How a batch is made: rows copied, pixels mapped by a table, or sample by sample. */
 typedef enum dvti_batch_method {
@@ -26832,15 +27354,38 @@ DVTI_FN void dvti_batcher_begin(dvti_batcher *batcher, dvt_dataset *data);
 DVTI_FN void dvti_batcher_end(dvti_batcher *batcher);
 /* Makes the table, before the first batch. Returns false with the error set. */
 DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher);
-/* Makes a batch of the samples with these n numbers in the current scope. Returns false with the
-   error set. */
+/* Makes a batch of the samples with these n numbers in the current scope. `key` is that of the
+   epoch's random transforms. Returns false with the error set. */
 DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
-							 const int64_t *index, int64_t n, dvt_array **x, dvt_array **y);
+							 const uint32_t key[2], const int64_t *index, int64_t n, dvt_array **x,
+							 dvt_array **y);
+
+/* ---- the order of a loader's samples ---- */
+typedef struct dvti_order {
+	int64_t *sample; /* of an epoch; those left over from the last one come first */
+	size_t capacity;
+	int64_t length, batches;
+	int64_t epoch;
+	uint32_t key[2]; /* of the random transforms of the epoch */
+} dvti_order;
+
+/* Shuffles by Fisher and Yates. The result depends only on the seed and the epoch. */
+DVTI_FN void dvti_shuffle(int64_t *order, int64_t n, uint64_t seed, int64_t epoch);
+/* Returns the number of batches of the next epoch of n samples. */
+DVTI_FN int64_t dvti_order_next_batches(const dvti_order *order, const dvt_loader_desc *desc,
+										int64_t n);
+/* Writes the order of epoch order->epoch. Changes nothing when there is no memory for it. */
+DVTI_FN bool dvti_order_open(dvti_order *order, const char *function, const dvt_loader_desc *desc,
+							 int64_t n);
+/* Writes the order of the state's epoch, with its seed, which becomes the loader's. Changes nothing
+   when it fails. */
+DVTI_FN dvt_status dvti_order_seek(dvti_order *order, const char *function, dvt_loader_desc *desc,
+								   int64_t n, const dvt_loader_state *state);
 
 #endif
 /* ==== end dvt_train_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 123 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -26956,7 +27501,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 127 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -37430,7 +37975,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 162 "src/devtensor_spine.h"
+#line 163 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -43385,10 +43930,9 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 }
 /* ==== end grad_view.c ==== */
 /* ==== begin src/5_io/dvt_array_list.c ==== */
-/* Lists of named arrays, as parameter files and archives hold them, and the names of others to be
-   written. */
+/* Lists of named arrays and metadata, as files of parameters hold them. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/5_io/dvt_array_list.c"
+#line 2 "src/5_io/dvt_array_list.c"
 #endif
 
 static void dvti_array_list_destroy(void *object) {
@@ -43399,8 +43943,11 @@ static void dvti_array_list_destroy(void *object) {
 		if (list->name)
 			dvti_free(list->name[i]);
 	}
+	for (i = 0; i < 2 * list->n_metadata; i++)
+		dvti_free(list->metadata[i]);
 	dvti_free(list->array);
 	dvti_free(list->name);
+	dvti_free(list->metadata);
 	dvti_free(list);
 }
 
@@ -43433,6 +43980,125 @@ DVTI_FN bool dvti_array_list_begin_names(const char *function, dvt_array_list *l
 	return list->name != NULL;
 }
 
+DVTI_FN bool dvti_array_list_reserve(const char *function, dvt_array_list *list, int n) {
+	if (!dvti_grow((void **)&list->array, &list->capacity, (size_t)n, sizeof *list->array)) {
+		dvti_fail_memory(function, (int64_t)sizeof *list->array * n);
+		return false;
+	}
+	if (n)
+		memset(list->array, 0, sizeof *list->array * (size_t)n);
+	list->n = n;
+	return dvti_array_list_begin_names(function, list);
+}
+
+DVTI_FN bool dvti_array_list_note(const char *function, dvt_array_list *list, const char *key,
+								  const char *value) {
+	size_t n = (size_t)list->n_metadata;
+	bool good =
+		n < (size_t)INT_MAX / 2 && dvti_grow((void **)&list->metadata, &list->metadata_capacity,
+											 n + 1, 2 * sizeof *list->metadata);
+	if (good) {
+		char **pair = list->metadata + 2 * n;
+		pair[0] = dvti_strdup(key);
+		pair[1] = dvti_strdup(value);
+		list->n_metadata++;
+		good = pair[0] && pair[1];
+	}
+	if (!good)
+		dvti_fail_memory(function, (int64_t)(strlen(key) + strlen(value)) + 2);
+	return good;
+}
+
+/* ---- checks of names and arguments ---- */
+static int dvti_names_compare(const void *a, const void *b) {
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names, int n, int step,
+								  const char **duplicate) {
+	const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
+	int i;
+	*duplicate = NULL;
+	if (!sorted) {
+		dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
+		return false;
+	}
+	for (i = 0; i < n; i++)
+		sorted[i] = names[(size_t)i * (size_t)step];
+	qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_names_compare);
+	for (i = 1; i < n && !*duplicate; i++)
+		if (strcmp(sorted[i - 1], sorted[i]) == 0)
+			*duplicate = sorted[i];
+	dvti_free((void *)sorted);
+	return true;
+}
+
+static bool dvti_names_check(const char *function, const char *const *names, int n) {
+	const char *duplicate;
+	int i;
+	for (i = 0; i < n; i++)
+		if (!names[i]) {
+			dvti_null(function, "a name");
+			return false;
+		}
+	if (!dvti_names_duplicate(function, names, n, 1, &duplicate))
+		return false;
+	if (duplicate)
+		dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
+				  function, duplicate);
+	return !duplicate;
+}
+
+DVTI_FN bool dvti_arrays_check(const char *function, dvt_array *const *arrays,
+							   const char *const *names, int n) {
+	int i;
+	if (n < 0) {
+		dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected 0 or more arrays", function, n);
+		return false;
+	}
+	for (i = 0; i < n; i++)
+		if (!arrays || !arrays[i]) {
+			dvti_null(function, arrays ? "an array" : "arrays");
+			return false;
+		}
+	return !names || n == 0 || dvti_names_check(function, names, n);
+}
+
+/* ---- readers of lists ---- */
+/* Runs a reader in its own scope, which frees what it leaves when it fails. */
+static dvt_array_list *dvti_list_scoped(dvti_source *in, dvt_ctx ctx, dvti_list_reader reads) {
+	dvt_scope_guard scope = dvt_scope_begin();
+	dvt_array_list *list = reads(in, ctx);
+	dvt_keep(list);
+	dvt_scope_end(&scope);
+	return list;
+}
+
+DVTI_FN dvt_array_list *dvti_list_load(const char *function, const char *path, dvt_ctx ctx,
+									   dvti_list_reader reads) {
+	dvti_source in;
+	dvt_array_list *list = NULL;
+	if (dvti_source_open(&in, function, path))
+		list = dvti_list_scoped(&in, ctx, reads);
+	dvti_source_close(&in);
+	return list;
+}
+
+DVTI_FN dvt_array_list *dvti_list_read(const char *function, const void *data, size_t bytes,
+									   dvt_ctx ctx, dvti_list_reader reads) {
+	dvti_source in;
+	dvt_array_list *list;
+	if (!data) {
+		dvti_null(function, "data");
+		return NULL;
+	}
+	dvti_source_memory(&in, function, data, bytes);
+	list = dvti_list_scoped(&in, ctx, reads);
+	dvti_source_close(&in);
+	return list;
+}
+
+/* ---- public functions ---- */
 DVT_API int dvt_array_list_len(const dvt_array_list *list) {
 	return list ? list->n : 0;
 }
@@ -43478,55 +44144,406 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
 	return NULL;
 }
 
-/* ---- names ---- */
-static int dvti_names_compare(const void *a, const void *b) {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+DVT_API const char *dvt_array_list_metadata(const dvt_array_list *list, const char *key) {
+	int i;
+	if (!list || !key) {
+		dvti_null("dvt_array_list_metadata", list ? "key" : "list");
+		return NULL;
+	}
+	for (i = 0; i < list->n_metadata; i++)
+		if (strcmp(list->metadata[2 * i], key) == 0)
+			return list->metadata[2 * i + 1];
+	return NULL;
 }
 
-DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names, int n,
-								  const char **duplicate) {
-	const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
+DVT_API const char *dvt_array_list_metadata_at(const dvt_array_list *list, int i,
+											   const char **key) {
+	bool there = list && i >= 0 && i < list->n_metadata;
+	if (key)
+		*key = there ? list->metadata[2 * i] : NULL;
+	return there ? list->metadata[2 * i + 1] : NULL;
+}
+/* ==== end dvt_array_list.c ==== */
+/* ==== begin src/5_io/dvt_arrays.c ==== */
+/* The formats of lists of arrays. Files are recognized by their first bytes, and written by the
+   extension of their name. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_arrays.c"
+#endif
+
+/* A new format of lists is one row. The first row that recognizes a file reads it. */
+static const dvti_list_format dvti_list_formats[] = {
+	{"a safetensors file", "dvt_load_safetensors", ".safetensors", dvti_safetensors_recognizes,
+	 dvti_safetensors_list, dvti_safetensors_save},
+	{"the index of a model in several safetensors files", "dvt_load_safetensors",
+	 ".safetensors.index.json", dvti_shards_recognizes, dvti_shards_list, NULL},
+	{"a GGUF file", "dvt_load_gguf", ".gguf", dvti_gguf_recognizes, dvti_gguf_list, NULL},
+	{"an MXNet parameter file", "dvt_load_params", ".params", dvti_params_recognizes,
+	 dvti_params_list, dvti_params_save},
+	{"a NumPy .npz archive", "dvt_load_npz", ".npz", dvti_npz_recognizes, dvti_npz_list,
+	 dvti_npz_save},
+};
+
+static bool dvti_ends_with(const char *text, const char *end) {
+	size_t n = strlen(text), m = strlen(end);
+	return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+DVTI_FN const dvti_list_format *dvti_list_format_of(const char *path) {
 	int i;
-	*duplicate = NULL;
-	if (!sorted) {
-		dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
-		return false;
+	for (i = 0; i < DVTI_LENGTH(dvti_list_formats); i++)
+		if (dvti_ends_with(path, dvti_list_formats[i].extension))
+			return &dvti_list_formats[i];
+	return NULL;
+}
+
+static const dvti_list_format *dvti_list_format_in(dvti_source *in) {
+	int i;
+	for (i = 0; i < DVTI_LENGTH(dvti_list_formats); i++)
+		if (dvti_list_formats[i].recognizes(in))
+			return &dvti_list_formats[i];
+	return NULL;
+}
+
+/* ---- files of other kinds ---- */
+static bool dvti_bytes_contain(const unsigned char *at, size_t size, const char *text) {
+	size_t n = strlen(text), i;
+	for (i = 0; i + n <= size; i++)
+		if (memcmp(at + i, text, n) == 0)
+			return true;
+	return false;
+}
+
+/* Says what a file without a reader of lists is; NULL: unknown. */
+static const char *dvti_source_is(dvti_source *in) {
+	const unsigned char *at;
+	size_t size;
+	dvti_source_peek(in, 512);
+	at = in->at;
+	size = in->ready < 512 ? in->ready : 512;
+	if (size >= 4 && memcmp(at, "PK\3\4", 4) == 0 && dvti_bytes_contain(at, size, "data.pkl"))
+		return "a PyTorch file, which contains a program; load it there and save its arrays with "
+			   "safetensors.torch.save_file";
+	if (size >= 6 && memcmp(at, "\x93NUMPY", 6) == 0)
+		return "a NumPy .npy file; read it with dvt_load_npy";
+	return NULL;
+}
+
+DVTI_FN bool dvti_source_other_format(dvti_source *in, const char *expected) {
+	const dvti_list_format *format = dvti_list_format_in(in);
+	const char *is = dvti_source_is(in);
+	if (is)
+		return dvti_source_wrong(in, "this is %s", is);
+	if (format)
+		return dvti_source_wrong(in, "this is %s; read it with %s or dvt_load_arrays", format->name,
+								 format->function);
+	return dvti_source_wrong(in, "this is not %s; check that the path names the right one",
+							 expected);
+}
+
+/* ---- any format ---- */
+static dvt_array_list *dvti_arrays_list(dvti_source *in, dvt_ctx ctx) {
+	const dvti_list_format *format = dvti_source_is(in) ? NULL : dvti_list_format_in(in);
+	if (format)
+		return format->reads(in, ctx);
+	dvti_source_other_format(in, "a file of arrays: safetensors, GGUF, .npz or MXNet .params");
+	return NULL;
+}
+
+DVTI_FN dvt_array_list *dvti_arrays_load(const char *function, const char *path, dvt_ctx ctx) {
+	return dvti_list_load(function, path, ctx, dvti_arrays_list);
+}
+
+DVT_API dvt_array_list *dvt_load_arrays(const char *path, dvt_ctx ctx) {
+	return dvti_arrays_load("dvt_load_arrays", path, ctx);
+}
+
+DVT_API dvt_array_list *dvt_read_arrays(const void *data, size_t bytes, dvt_ctx ctx) {
+	return dvti_list_read("dvt_read_arrays", data, bytes, ctx, dvti_arrays_list);
+}
+
+DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
+								   const char *const *names, int n) {
+	const dvti_list_format *format;
+	if (!path)
+		return dvti_null("dvt_save_arrays", "path");
+	format = dvti_list_format_of(path);
+	if (!format || !format->saves)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "dvt_save_arrays: the end of \"%.300s\" names no format that is written; "
+						 "expected .safetensors, .npz or .params",
+						 path);
+	return format->saves("dvt_save_arrays", path, arrays, names, n);
+}
+/* ==== end dvt_arrays.c ==== */
+/* ==== begin src/5_io/dvt_big.c ==== */
+/* Big integers of a fixed size, for exact conversions between binary and decimal numbers. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/5_io/dvt_big.c"
+#endif
+
+DVTI_FN void dvti_big_set(dvti_big *x, uint64_t value) {
+	x->word[0] = (uint32_t)value;
+	x->word[1] = (uint32_t)(value >> 32);
+	x->n = value >> 32 ? 2 : value ? 1 : 0;
+}
+
+DVTI_FN void dvti_big_copy(dvti_big *to, const dvti_big *from) {
+	to->n = from->n;
+	memcpy(to->word, from->word, sizeof from->word[0] * (size_t)from->n);
+}
+
+DVTI_FN int dvti_big_bits(const dvti_big *x) {
+	int bits = 32 * (x->n - 1);
+	uint32_t top;
+	if (!x->n)
+		return 0;
+	for (top = x->word[x->n - 1]; top; top >>= 1)
+		bits++;
+	return bits;
+}
+
+DVTI_FN void dvti_big_shift(dvti_big *x, int bits) {
+	int words = bits / 32, rest = bits % 32, i;
+	uint32_t carry = 0;
+	if (!x->n || !bits)
+		return;
+	for (i = 0; rest && i < x->n; i++) {
+		uint32_t w = x->word[i];
+		x->word[i] = w << rest | carry;
+		carry = w >> (32 - rest);
 	}
-	for (i = 0; i < n; i++)
-		sorted[i] = names[i];
-	qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_names_compare);
-	for (i = 1; i < n && !*duplicate; i++)
-		if (strcmp(sorted[i - 1], sorted[i]) == 0)
-			*duplicate = sorted[i];
-	dvti_free((void *)sorted);
+	if (carry)
+		x->word[x->n++] = carry;
+	memmove(x->word + words, x->word, sizeof x->word[0] * (size_t)x->n);
+	memset(x->word, 0, sizeof x->word[0] * (size_t)words);
+	x->n += words;
+}
+
+DVTI_FN void dvti_big_times(dvti_big *x, uint32_t factor) {
+	uint64_t carry = 0;
+	int i;
+	for (i = 0; i < x->n; i++) {
+		carry += (uint64_t)x->word[i] * factor;
+		x->word[i] = (uint32_t)carry;
+		carry >>= 32;
+	}
+	if (carry)
+		x->word[x->n++] = (uint32_t)carry;
+}
+
+DVTI_FN void dvti_big_times_power_of_10(dvti_big *x, int power) {
+	for (; power >= 9; power -= 9)
+		dvti_big_times(x, 1000000000u);
+	for (; power > 0; power--)
+		dvti_big_times(x, 10);
+}
+
+DVTI_FN int dvti_big_compare(const dvti_big *a, const dvti_big *b) {
+	int i;
+	if (a->n != b->n)
+		return a->n < b->n ? -1 : 1;
+	for (i = a->n - 1; i >= 0; i--)
+		if (a->word[i] != b->word[i])
+			return a->word[i] < b->word[i] ? -1 : 1;
+	return 0;
+}
+
+DVTI_FN void dvti_big_add(dvti_big *x, const dvti_big *y) {
+	uint64_t carry = 0;
+	int i;
+	for (i = 0; i < x->n || i < y->n || carry; i++) {
+		carry += (uint64_t)(i < x->n ? x->word[i] : 0) + (i < y->n ? y->word[i] : 0);
+		x->word[i] = (uint32_t)carry;
+		carry >>= 32;
+		if (i >= x->n)
+			x->n = i + 1;
+	}
+}
+
+DVTI_FN void dvti_big_subtract(dvti_big *x, const dvti_big *y) {
+	uint64_t borrow = 0;
+	int i;
+	for (i = 0; i < x->n; i++) {
+		uint64_t difference = (uint64_t)x->word[i] - (i < y->n ? y->word[i] : 0) - borrow;
+		x->word[i] = (uint32_t)difference;
+		borrow = difference >> 63;
+	}
+	while (x->n && !x->word[x->n - 1])
+		x->n--;
+}
+/* ==== end dvt_big.c ==== */
+/* ==== begin src/5_io/dvt_bytes.c ==== */
+/* Whole files as arrays of bytes, for text and for formats of the program's own. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/5_io/dvt_bytes.c"
+#endif
+
+/* Reads a source of unknown size, a pipe for example. */
+static dvt_array *dvti_bytes_unknown(dvti_source *in, dvt_ctx ctx) {
+	dvti_writer all = dvti_writer_begin();
+	dvt_array *x = NULL;
+	while (!all.failed && dvti_source_peek(in, 1)) {
+		dvti_writer_bytes(&all, in->at, in->ready);
+		dvti_source_skip(in, (int64_t)in->ready);
+	}
+	if (all.failed)
+		dvti_fail_memory(in->function, (int64_t)all.capacity * 2);
+	else if (!in->reported)
+		x = dvti_array_new(in->function, DVT_SHAPE((int64_t)all.length), DVT_U8, ctx);
+	if (x && all.length && dvti_write_host(in->function, x, all.at) != DVT_OK)
+		x = NULL;
+	dvti_writer_free(&all);
+	return x;
+}
+
+static dvt_array *dvti_bytes_known(dvti_source *in, dvt_ctx ctx) {
+	dvti_stored stored;
+	memset(&stored, 0, sizeof stored);
+	stored.kind = 'u';
+	stored.bytes = 1;
+	stored.dtype = DVT_U8;
+	return dvti_stored_array(&stored, in, DVT_SHAPE(dvti_source_left(in)), false, ctx);
+}
+
+DVT_API dvt_array *dvt_load_bytes(const char *path, dvt_ctx ctx) {
+	dvti_source in;
+	dvt_array *x = NULL;
+	if (dvti_source_open(&in, "dvt_load_bytes", path))
+		x = in.known ? dvti_bytes_known(&in, ctx) : dvti_bytes_unknown(&in, ctx);
+	dvti_source_close(&in);
+	return x;
+}
+
+DVT_API dvt_status dvt_save_bytes(const char *path, dvt_array *x) {
+	static const char *const function = "dvt_save_bytes";
+	dvt_status status = DVT_OK;
+	dvt_scope_guard scope;
+	dvti_file_out out;
+	dvt_array *host;
+	if (!x)
+		return dvti_null(function, "x");
+	if (x->dtype != DVT_U8)
+		return dvti_fail(DVT_ERR_DTYPE,
+						 "%s: x is %s; expected uint8: convert it with dvt_astype, or save numbers "
+						 "with dvt_save_npy",
+						 function, dvti_describe(x));
+	scope = dvt_scope_begin();
+	host = dvti_host_array(function, x, DVT_U8, false);
+	if (host && dvti_file_begin(&out, function, path)) {
+		dvti_file_write(&out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
+		status = dvti_file_end(&out, true);
+	} else
+		status = dvti_failure();
+	dvt_scope_end(&scope);
+	return status;
+}
+/* ==== end dvt_bytes.c ==== */
+/* ==== begin src/5_io/dvt_cifar.c ==== */
+/* CIFAR's binary files (A. Krizhevsky, 2009). A record has 1 label byte (CIFAR-10) or 2 (CIFAR-100:
+   coarse, fine), then 3072 pixels: all red ones of 32 rows, then the green and the blue ones. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_cifar.c"
+#endif
+
+#define DVTI_CIFAR_SIDE 1024 /* pixels of one channel */
+
+DVTI_FN dvti_cifar_kind dvti_cifar10(void) {
+	static const dvti_cifar_kind kind = {1, 0, 10};
+	return kind;
+}
+
+DVTI_FN dvti_cifar_kind dvti_cifar100(dvt_cifar100_labels labels) {
+	static const dvti_cifar_kind fine = {2, 1, 100}, coarse = {2, 0, 20};
+	return labels == DVT_CIFAR100_FINE ? fine : coarse;
+}
+
+DVTI_FN bool dvti_cifar_count(dvti_source *in, dvti_cifar_kind kind, int64_t *n) {
+	int64_t left = dvti_source_left(in), record = kind.label_bytes + DVTI_CIFAR_PIXELS;
+	*n = left / record;
+	if (!in->known)
+		return dvti_source_wrong(in, "its size is not known; expected a regular file");
+	return (left > 0 && left % record == 0) ||
+		   dvti_source_wrong(in,
+							 "it has %lld bytes; expected a multiple of %lld, %d label bytes and "
+							 "%d pixels for each image: unpack or fetch the file again",
+							 (long long)left, (long long)record, kind.label_bytes,
+							 DVTI_CIFAR_PIXELS);
+}
+
+DVTI_FN bool dvti_cifar_fill(dvti_source *in, dvti_cifar_kind kind, int64_t n, uint8_t *x,
+							 int32_t *y) {
+	int64_t i;
+	int c, p;
+	for (i = 0; i < n; i++, x += DVTI_CIFAR_PIXELS) {
+		const unsigned char *plane;
+		if (!dvti_source_peek(in, (size_t)kind.label_bytes + DVTI_CIFAR_PIXELS))
+			return dvti_source_wrong(in, "it ends within image %lld; fetch the file again",
+									 (long long)i);
+		y[i] = in->at[kind.label_at];
+		if (y[i] >= kind.classes)
+			return dvti_source_wrong(
+				in,
+				"the label of image %lld is %d; expected 0 to %d: check that this is a file of "
+				"CIFAR-%s",
+				(long long)i, (int)y[i], kind.classes - 1, kind.label_bytes == 1 ? "10" : "100");
+		plane = in->at + kind.label_bytes;
+		for (c = 0; c < 3; c++, plane += DVTI_CIFAR_SIDE)
+			for (p = 0; p < DVTI_CIFAR_SIDE; p++)
+				x[3 * p + c] = plane[p];
+		dvti_source_skip(in, kind.label_bytes + DVTI_CIFAR_PIXELS);
+	}
 	return true;
 }
 
-DVTI_FN bool dvti_named_arrays_check(const char *function, dvt_array *const *arrays,
-									 const char *const *names, int n) {
-	const char *duplicate = NULL;
-	int i;
-	if (n < 0) {
-		dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected 0 or more arrays", function, n);
-		return false;
+static dvt_status dvti_cifar_read(const char *function, const void *data, size_t bytes,
+								  dvti_cifar_kind kind, dvt_array **x, dvt_array **y) {
+	dvt_array *images = NULL, *labels = NULL;
+	dvt_scope_guard scope;
+	dvti_source in;
+	int64_t n;
+	bool ok;
+	if (x)
+		*x = NULL;
+	if (y)
+		*y = NULL;
+	if (!data || !x || !y)
+		return dvti_null(function, !data ? "data" : !x ? "x" : "y");
+	dvti_source_memory(&in, function, data, bytes);
+	if (!dvti_cifar_count(&in, kind, &n))
+		return dvti_failure();
+	scope = dvt_scope_begin();
+	images = dvti_array_new(function, DVT_SHAPE(n, 32, 32, 3), DVT_U8, dvt_cpu());
+	labels = images ? dvti_array_new(function, DVT_SHAPE(n), DVT_I32, dvt_cpu()) : NULL;
+	ok = labels && dvti_cifar_fill(&in, kind, n, (uint8_t *)dvti_view_of(images).data,
+								   (int32_t *)dvti_view_of(labels).data);
+	if (ok) {
+		*x = (dvt_array *)dvt_keep(images);
+		*y = (dvt_array *)dvt_keep(labels);
 	}
-	if (n && !arrays) {
-		dvti_null(function, "arrays");
-		return false;
-	}
-	for (i = 0; i < n; i++)
-		if (!arrays[i] || (names && !names[i])) {
-			dvti_null(function, arrays[i] ? "a name" : "an array");
-			return false;
-		}
-	if (names && n && !dvti_names_duplicate(function, names, n, &duplicate))
-		return false;
-	if (duplicate)
-		dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
-				  function, duplicate);
-	return !duplicate;
+	dvt_scope_end(&scope);
+	return ok ? DVT_OK : dvti_failure();
 }
-/* ==== end dvt_array_list.c ==== */
+
+DVT_API dvt_status dvt_read_cifar10(const void *data, size_t bytes, dvt_array **x, dvt_array **y) {
+	return dvti_cifar_read("dvt_read_cifar10", data, bytes, dvti_cifar10(), x, y);
+}
+
+DVT_API dvt_status dvt_read_cifar100(const void *data, size_t bytes, dvt_cifar100_labels labels,
+									 dvt_array **x, dvt_array **y) {
+	if (!dvti_choice("dvt_read_cifar100", "labels", (int)labels, "DVT_CIFAR100_FINE",
+					 "DVT_CIFAR100_COARSE")) {
+		if (x)
+			*x = NULL;
+		if (y)
+			*y = NULL;
+		return dvti_failure();
+	}
+	return dvti_cifar_read("dvt_read_cifar100", data, bytes, dvti_cifar100(labels), x, y);
+}
+
+#undef DVTI_CIFAR_SIDE
+/* ==== end dvt_cifar.c ==== */
 /* ==== begin src/5_io/dvt_crc.c ==== */
 /* Checksums of bytes: CRC-32 (gzip, zip, PNG) and Adler-32 (zlib, RFC 1950). */
 #ifdef DEVTENSOR_LINES
@@ -43584,6 +44601,710 @@ DVTI_FN uint32_t dvti_adler_more(uint32_t value, const void *bytes, size_t n) {
 	return high << 16 | low;
 }
 /* ==== end dvt_crc.c ==== */
+/* ==== begin src/5_io/dvt_csv.c ==== */
+/* Cuts comma-separated values (RFC 4180) into rows of cells. A quoted cell may contain delimiters,
+   line ends and doubled quotes. Lines end in LF, CRLF or CR. Keeps one row in memory. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_csv.c"
+#endif
+
+DVTI_FN bool dvti_csv_begin(dvti_csv *csv) {
+	dvti_source *in = &csv->in;
+	if (dvti_source_peek(in, 2) &&
+		((in->at[0] == 0xff && in->at[1] == 0xfe) || (in->at[0] == 0xfe && in->at[1] == 0xff)))
+		return dvti_source_wrong(in, "it is UTF-16 text; save it as UTF-8");
+	if (dvti_source_peek(in, 3) && memcmp(in->at, "\xef\xbb\xbf", 3) == 0)
+		dvti_source_skip(in, 3);
+	return !in->reported;
+}
+
+DVTI_FN void dvti_csv_end(dvti_csv *csv) {
+	dvti_free(csv->cell);
+	dvti_writer_free(&csv->text);
+}
+
+static bool dvti_csv_fail_memory(dvti_csv *csv, size_t bytes) {
+	if (!csv->in.reported)
+		dvti_fail_memory(csv->in.function, (int64_t)bytes);
+	csv->in.reported = true;
+	return false;
+}
+
+DVTI_FN const char *dvti_csv_quote(const dvti_csv *csv, int64_t column) {
+	const dvti_csv_cell *cell = &csv->cell[column];
+	const char *at = csv->text.at + cell->at;
+	size_t n = (size_t)DVTI_MIN(cell->length, 40), i;
+	bool cut = cell->length > 40;
+	char *text = dvti_name_buffer();
+	while (cut && n > 30 && ((unsigned char)at[n] & 0xc0) == 0x80) /* not within a character */
+		n--;
+	text[0] = '"';
+	for (i = 0; i < n; i++)
+		text[i + 1] = (unsigned char)at[i] < ' ' || at[i] == 127 ? '?' : at[i];
+	snprintf(text + n + 1, DVTI_NAME_SIZE - n - 1, cut ? "...\"" : "\"");
+	return text;
+}
+
+/* ---- cells ---- */
+static void dvti_csv_keep(dvti_csv *csv, dvti_csv_cell *cell, size_t n) {
+	size_t space = cell->length < DVTI_CSV_CELL ? (size_t)(DVTI_CSV_CELL - cell->length) : 0;
+	dvti_writer_bytes(&csv->text, csv->in.at, DVTI_MIN(n, space));
+	cell->length += (int64_t)n;
+	dvti_source_skip(&csv->in, (int64_t)n);
+}
+
+/* Reads up to the delimiter, the end of the line or of the file. */
+static void dvti_csv_plain(dvti_csv *csv, dvti_csv_cell *cell, char delimiter) {
+	bool more = true;
+	while (more && dvti_source_peek(&csv->in, 1)) {
+		const unsigned char *at = csv->in.at;
+		size_t n = 0;
+		while (n < csv->in.ready && at[n] != (unsigned char)delimiter && at[n] != '\n' &&
+			   at[n] != '\r')
+			n++;
+		more = n == csv->in.ready;
+		dvti_csv_keep(csv, cell, n);
+	}
+}
+
+static bool dvti_csv_wrong(dvti_csv *csv, const char *what) {
+	return dvti_source_wrong(&csv->in, "row %lld, column %lld: %s", (long long)csv->row,
+							 (long long)csv->n + 1, what);
+}
+
+/* Reads a cell that begins with a quote. Returns false with the error set. */
+static bool dvti_csv_quoted(dvti_csv *csv, dvti_csv_cell *cell) {
+	dvti_source *in = &csv->in;
+	dvti_source_skip(in, 1);
+	while (dvti_source_peek(in, 1)) {
+		const unsigned char *quote = (const unsigned char *)memchr(in->at, '"', in->ready);
+		dvti_csv_keep(csv, cell, quote ? (size_t)(quote - in->at) : in->ready);
+		if (!quote)
+			continue;
+		dvti_source_skip(in, 1);
+		if (!dvti_source_peek(in, 1) || *in->at == (unsigned char)csv->delimiter ||
+			*in->at == '\n' || *in->at == '\r')
+			return true;
+		if (*in->at != '"')
+			return dvti_csv_wrong(csv, "text follows the quote that ends the cell; write quotes "
+									   "within a quoted cell twice");
+		dvti_csv_keep(csv, cell, 1);
+	}
+	return dvti_csv_wrong(csv, "the quote that begins the cell has no end; close it, or write "
+							   "quotes within a quoted cell twice");
+}
+
+/* Skips the delimiter or the end of the line. Returns whether another cell follows in the row. */
+static bool dvti_csv_next(dvti_csv *csv) {
+	dvti_source *in = &csv->in;
+	bool more, carriage;
+	if (!dvti_source_peek(in, 1))
+		return false;
+	more = *in->at == (unsigned char)csv->delimiter;
+	carriage = *in->at == '\r';
+	dvti_source_skip(in, 1);
+	if (carriage && dvti_source_peek(in, 1) && *in->at == '\n')
+		dvti_source_skip(in, 1);
+	return more;
+}
+
+/* Adds one cell to the row. */
+static bool dvti_csv_add(dvti_csv *csv) {
+	size_t need = (size_t)csv->n + 1;
+	dvti_csv_cell *cell;
+	if (!dvti_grow((void **)&csv->cell, &csv->capacity, need, sizeof *csv->cell))
+		return dvti_csv_fail_memory(csv, need * sizeof *csv->cell);
+	cell = &csv->cell[csv->n];
+	cell->at = csv->text.length;
+	cell->length = 0;
+	cell->quoted = dvti_source_peek(&csv->in, 1) && *csv->in.at == '"';
+	if (!cell->quoted)
+		dvti_csv_plain(csv, cell, csv->delimiter);
+	else if (!dvti_csv_quoted(csv, cell))
+		return false;
+	dvti_writer_bytes(&csv->text, "", 1);
+	if (csv->text.failed)
+		return dvti_csv_fail_memory(csv, csv->text.length + DVTI_CSV_CELL);
+	csv->n++;
+	return !csv->in.reported;
+}
+
+/* Skips a line without cells. Returns false at the beginning of a row. */
+static bool dvti_csv_no_row(dvti_csv *csv) {
+	dvti_csv_cell skipped;
+	unsigned char c = *csv->in.at;
+	if (csv->comment && c == (unsigned char)csv->comment) {
+		memset(&skipped, 0, sizeof skipped);
+		skipped.length = DVTI_CSV_CELL;
+		dvti_csv_plain(csv, &skipped, '\n');
+	} else if (c != '\n' && c != '\r')
+		return false;
+	dvti_csv_next(csv);
+	return true;
+}
+
+DVTI_FN bool dvti_csv_row(dvti_csv *csv) {
+	csv->n = 0;
+	csv->text.length = 0;
+	do {
+		if (!dvti_source_peek(&csv->in, 1))
+			return false;
+		csv->row++;
+	} while (dvti_csv_no_row(csv));
+	do
+		if (!dvti_csv_add(csv))
+			return false;
+	while (dvti_csv_next(csv));
+	return !csv->in.reported;
+}
+/* ==== end dvt_csv.c ==== */
+/* ==== begin src/5_io/dvt_csv_read.c ==== */
+/* Numbers from rows of comma-separated values: a matrix, or one array per column. Every row adds
+   its elements to one buffer, which doubles when it is full. So the buffer has at most twice as
+   many elements as the file has cells. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/5_io/dvt_csv_read.c"
+#endif
+
+/* More columns are refused as separate arrays, each of which takes several hundred bytes. */
+#define DVTI_CSV_ARRAYS 65536
+
+typedef enum dvti_csv_state {
+	DVTI_CSV_UNKNOWN, /* only missing values so far */
+	DVTI_CSV_NUMBERS,
+	DVTI_CSV_LEFT_OUT, /* text since the first row: not in the buffer */
+	DVTI_CSV_DROPPED   /* text later: zeros in the buffer */
+} dvti_csv_state;
+
+typedef struct dvti_csv_table {
+	dvti_csv csv;
+	dvt_csv_options options; /* without defaults */
+	int64_t rows, columns;   /* of data; columns -1: not known yet */
+	int64_t first;           /* the row that `columns` is from */
+	int64_t width;           /* elements per row in the buffer */
+	unsigned char *state;    /* dvti_csv_state of each column */
+	size_t states;
+	char *values;
+	size_t capacity; /* of values, in elements */
+	char **name;     /* of each column; NULL: the file has none, or they are not needed */
+} dvti_csv_table;
+
+/* ---- options ---- */
+static bool dvti_csv_separates(char c) {
+	return c && !strchr("\"\r\n+-._", c) && !(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'z') &&
+		   !(c >= 'A' && c <= 'Z');
+}
+
+static bool dvti_csv_options_ok(const char *function, dvt_csv_options *options,
+								const dvt_csv_options *given) {
+	memset(options, 0, sizeof *options);
+	if (given)
+		*options = *given;
+	if (!options->delimiter)
+		options->delimiter = ',';
+	if (!options->decimal_point)
+		options->decimal_point = '.';
+	if (!dvti_csv_separates(options->delimiter) || options->delimiter == options->comment ||
+		options->delimiter == options->decimal_point)
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: the delimiter has the code %d; expected a character such as ',', ';' or "
+				  "'\\t', unlike `comment` and `decimal_point`",
+				  function, (int)options->delimiter);
+	else if (options->decimal_point != '.' && options->decimal_point != ',')
+		dvti_fail(DVT_ERR_RANGE, "%s: decimal_point has the code %d; expected '.', ',' or 0",
+				  function, (int)options->decimal_point);
+	else if (options->header_rows < -1)
+		dvti_fail(DVT_ERR_RANGE, "%s: header_rows is %d; expected 0 or more, or -1", function,
+				  options->header_rows);
+	else if (!dvti_dtype_ok(options->dtype))
+		dvti_fail(DVT_ERR_DTYPE, "%s: dtype is %d; expected DVT_F32 to DVT_BOOL", function,
+				  (int)options->dtype);
+	else
+		return true;
+	return false;
+}
+
+/* ---- cells ---- */
+/* Returns the cell without blanks around it. */
+static const char *dvti_csv_trimmed(const dvti_csv *csv, int64_t column, size_t *n) {
+	const dvti_csv_cell *cell = &csv->cell[column];
+	const char *at = csv->text.at + cell->at;
+	*n = (size_t)DVTI_MIN(cell->length, DVTI_CSV_CELL);
+	while (*n && (*at == ' ' || *at == '\t')) {
+		at++;
+		--*n;
+	}
+	while (*n && (at[*n - 1] == ' ' || at[*n - 1] == '\t'))
+		--*n;
+	return at;
+}
+
+static bool dvti_csv_missing(const dvti_csv_table *t, const char *text, size_t n) {
+	const char *missing = t->options.missing;
+	return n == 0 || (missing && strlen(missing) == n && memcmp(text, missing, n) == 0);
+}
+
+/* Converts a cell that is not missing to element i of the buffer. */
+static dvti_parsed dvti_csv_parse(const dvti_csv_table *t, int64_t column, void *to, int64_t i) {
+	size_t n;
+	const char *text = dvti_csv_trimmed(&t->csv, column, &n);
+	if (t->csv.cell[column].length > DVTI_CSV_CELL)
+		return DVTI_PARSED_TEXT;
+	return dvti_number_parse(text, n, t->options.decimal_point, t->options.dtype, to, i);
+}
+
+/* ---- rows ---- */
+/* Returns whether the row is a header: it has text, and no number. */
+static bool dvti_csv_is_header(const dvti_csv_table *t) {
+	const dvti_csv *csv = &t->csv;
+	bool text = false;
+	int64_t c;
+	double value;
+	for (c = 0; c < csv->n; c++) {
+		size_t n;
+		const char *at = dvti_csv_trimmed(csv, c, &n);
+		if (dvti_csv_missing(t, at, n))
+			continue;
+		if (!csv->cell[c].quoted && csv->cell[c].length <= DVTI_CSV_CELL &&
+			dvti_number_parse(at, n, t->options.decimal_point, DVT_F64, &value, 0) !=
+				DVTI_PARSED_TEXT)
+			return false;
+		text = true;
+	}
+	return text;
+}
+
+static bool dvti_csv_names(dvti_csv_table *t) {
+	dvti_csv *csv = &t->csv;
+	size_t bytes = sizeof *t->name * (size_t)csv->n;
+	t->name = (char **)dvti_alloc_zero(bytes);
+	for (t->columns = 0; t->name && t->columns < csv->n; t->columns++) {
+		const dvti_csv_cell *cell = &csv->cell[t->columns];
+		size_t n = 0;
+		const char *text = csv->text.at + cell->at;
+		if (cell->length > DVTI_CSV_CELL || strlen(text) != (size_t)cell->length)
+			return dvti_source_wrong(&csv->in,
+									 "row %lld, column %lld: the name is longer than %d bytes, or "
+									 "has a zero byte; expected the name of a column",
+									 (long long)csv->row, (long long)t->columns + 1, DVTI_CSV_CELL);
+		if (!cell->quoted) {
+			text = dvti_csv_trimmed(csv, t->columns, &n);
+			csv->text.at[(size_t)(text - csv->text.at) + n] = 0;
+		}
+		t->name[t->columns] = dvti_strdup(text);
+		if (!t->name[t->columns])
+			break;
+	}
+	if (t->name && t->columns == csv->n)
+		return true;
+	csv->in.reported = true;
+	dvti_fail_memory(csv->in.function, (int64_t)bytes);
+	return false;
+}
+
+/* Allocates the states for the columns of the current row, and memory for its elements. */
+static bool dvti_csv_row_space(dvti_csv_table *t) {
+	dvti_csv *csv = &t->csv;
+	size_t size = (size_t)dvt_dtype_size(t->options.dtype);
+	int64_t need = 0;
+	if (t->rows == 0) {
+		t->width = csv->n;
+		if (!dvti_grow((void **)&t->state, &t->states, (size_t)csv->n, 1))
+			need = csv->n;
+		else
+			memset(t->state, DVTI_CSV_UNKNOWN, (size_t)csv->n);
+	}
+	if (!need && dvti_mul(t->rows + 1, t->width, &need) && (uint64_t)need <= SIZE_MAX &&
+		dvti_grow((void **)&t->values, &t->capacity, (size_t)need, size))
+		return true;
+	csv->in.reported = true;
+	dvti_fail_memory(csv->in.function, dvti_mul(need, (int64_t)size, &need) ? need : INT64_MAX);
+	return false;
+}
+
+static bool dvti_csv_wrong_cell(dvti_csv_table *t, int64_t column, dvti_parsed parsed) {
+	dvti_csv *csv = &t->csv;
+	const char *name = dvt_dtype_name(t->options.dtype);
+	const char *what = dvti_csv_quote(csv, column);
+	if (parsed == DVTI_PARSED)
+		return dvti_source_wrong(
+			&csv->in,
+			"row %lld, column %lld: %s is a missing value, for which %s has no NaN; read a float "
+			"dtype, or fill in the value",
+			(long long)csv->row, (long long)column + 1, what, name);
+	if (parsed == DVTI_PARSED_OUTSIDE)
+		return dvti_source_wrong(
+			&csv->in,
+			"row %lld, column %lld: %s is not a whole number from %lld to %lld, the values of %s; "
+			"read another dtype",
+			(long long)csv->row, (long long)column + 1, what,
+			(long long)dvti_int_lowest(t->options.dtype),
+			(long long)dvti_int_largest(t->options.dtype), name);
+	return dvti_source_wrong(
+		&csv->in, "row %lld, column %lld: %s is not a number; %s", (long long)csv->row,
+		(long long)column + 1, what,
+		t->rows == 0 && t->options.header_rows == 0
+			? "if the row has names, set header_rows; skip_text leaves out columns of text"
+			: "skip_text leaves out columns of text, `missing` names a text that means NaN");
+}
+
+/* Stores one cell as the next element. Returns false with the error set. */
+static bool dvti_csv_cell_store(dvti_csv_table *t, int64_t column, int64_t at) {
+	unsigned char *state = &t->state[column];
+	size_t size = (size_t)dvt_dtype_size(t->options.dtype), n;
+	const char *text = dvti_csv_trimmed(&t->csv, column, &n);
+	dvti_parsed parsed;
+	if (*state == DVTI_CSV_DROPPED) {
+		memset(t->values + (size_t)at * size, 0, size);
+		return true;
+	}
+	if (dvti_csv_missing(t, text, n))
+		return dvt_dtype_is_float(t->options.dtype)
+				   ? dvti_number_parse("nan", 3, '.', t->options.dtype, t->values, at) ==
+						 DVTI_PARSED
+				   : dvti_csv_wrong_cell(t, column, DVTI_PARSED);
+	parsed = dvti_csv_parse(t, column, t->values, at);
+	if (t->options.skip_text && *state == DVTI_CSV_UNKNOWN &&
+		(t->csv.cell[column].quoted || parsed == DVTI_PARSED_TEXT)) {
+		memset(t->values + (size_t)at * size, 0, size);
+		*state = t->rows ? DVTI_CSV_DROPPED : DVTI_CSV_LEFT_OUT;
+		return true;
+	}
+	*state = DVTI_CSV_NUMBERS;
+	return parsed == DVTI_PARSED || dvti_csv_wrong_cell(t, column, parsed);
+}
+
+static bool dvti_csv_row_store(dvti_csv_table *t) {
+	dvti_csv *csv = &t->csv;
+	int64_t c, at;
+	if (t->columns >= 0 && csv->n != t->columns)
+		return dvti_source_wrong(
+			&csv->in,
+			"row %lld has %lld cells, and row %lld has %lld; expected the same number in all rows",
+			(long long)csv->row, (long long)csv->n, (long long)t->first, (long long)t->columns);
+	if (!dvti_csv_row_space(t))
+		return false;
+	at = t->rows * t->width;
+	for (c = 0; c < csv->n; c++)
+		if (t->state[c] != DVTI_CSV_LEFT_OUT) {
+			if (!dvti_csv_cell_store(t, c, at))
+				return false;
+			at += t->state[c] != DVTI_CSV_LEFT_OUT;
+		}
+	if (t->rows == 0)
+		t->width = at;
+	if (t->columns < 0)
+		t->first = csv->row;
+	t->columns = csv->n;
+	t->rows++;
+	return true;
+}
+
+/* Reads the header, of which the last row gives the names, and all data. */
+static bool dvti_csv_rows(dvti_csv_table *t, bool names) {
+	dvti_csv *csv = &t->csv;
+	int64_t left = t->options.header_rows;
+	bool begin = true;
+	t->columns = -1;
+	if (!dvti_csv_begin(csv))
+		return false;
+	while (dvti_csv_row(csv)) {
+		bool header = left > 0 || (left < 0 && begin && dvti_csv_is_header(t));
+		begin = false;
+		left -= left > 0;
+		if (!header) {
+			if (!dvti_csv_row_store(t))
+				return false;
+		} else if (left <= 0 && names) {
+			t->first = csv->row;
+			if (!dvti_csv_names(t))
+				return false;
+		}
+	}
+	return !csv->in.reported;
+}
+
+/* ---- arrays ---- */
+static bool dvti_csv_is_kept(const dvti_csv_table *t, int64_t column) {
+	return t->state[column] != DVTI_CSV_LEFT_OUT && t->state[column] != DVTI_CSV_DROPPED;
+}
+
+/* Removes the columns that were dropped from the buffer. */
+static void dvti_csv_compact(dvti_csv_table *t) {
+	size_t size = (size_t)dvt_dtype_size(t->options.dtype), from = 0, to = 0;
+	int64_t r, c, kept = 0;
+	for (c = 0; c < t->columns; c++)
+		kept += dvti_csv_is_kept(t, c);
+	for (r = 0; kept < t->width && r < t->rows; r++)
+		for (c = 0; c < t->columns; c++) {
+			if (t->state[c] == DVTI_CSV_LEFT_OUT)
+				continue;
+			if (t->state[c] != DVTI_CSV_DROPPED) {
+				memmove(t->values + to, t->values + from, size);
+				to += size;
+			}
+			from += size;
+		}
+	t->width = kept;
+}
+
+/* Reads the table. Returns false with the error set. */
+static bool dvti_csv_table_read(dvti_csv_table *t, bool names) {
+	if (!dvti_source_gunzip(&t->csv.in) || !dvti_csv_rows(t, names))
+		return false;
+	if (t->rows == 0)
+		return dvti_source_wrong(&t->csv.in, "it has no row of numbers; expected at least one%s",
+								 t->options.header_rows ? " after the header" : "");
+	dvti_csv_compact(t);
+	return t->width > 0 ||
+		   dvti_source_wrong(
+			   &t->csv.in, "it has no column of numbers; expected at least one%s",
+			   t->options.header_rows ? "" : ": if the first row has names, set header_rows");
+}
+
+static void dvti_csv_table_end(dvti_csv_table *t) {
+	int64_t c;
+	for (c = 0; t->name && c < t->columns; c++)
+		dvti_free(t->name[c]);
+	dvti_free(t->name);
+	dvti_free(t->state);
+	dvti_free(t->values);
+	dvti_csv_end(&t->csv);
+	dvti_source_close(&t->csv.in);
+}
+
+static dvt_array *dvti_csv_matrix(dvti_csv_table *t, dvt_ctx ctx) {
+	const char *function = t->csv.in.function;
+	dvt_array *x;
+	if (!dvti_csv_table_read(t, false))
+		return NULL;
+	x = dvti_array_new(function, DVT_SHAPE(t->rows, t->width), t->options.dtype, ctx);
+	return x && dvti_write_host(function, x, t->values) == DVT_OK ? x : NULL;
+}
+
+static dvt_array *dvti_csv_column(dvti_csv_table *t, int64_t column, char *buffer, dvt_ctx ctx) {
+	size_t size = (size_t)dvt_dtype_size(t->options.dtype);
+	const char *from = t->values + (size_t)column * size;
+	dvt_array *x = dvti_array_new(t->csv.in.function, DVT_SHAPE(t->rows), t->options.dtype, ctx);
+	int64_t r;
+	for (r = 0; r < t->rows; r++)
+		memcpy(buffer + (size_t)r * size, from + (size_t)(r * t->width) * size, size);
+	return x && dvti_write_host(t->csv.in.function, x, buffer) == DVT_OK ? x : NULL;
+}
+
+static bool dvti_csv_list_names(dvti_csv_table *t, dvt_array_list *list) {
+	int64_t c;
+	int i = 0;
+	if (!dvti_array_list_begin_names(t->csv.in.function, list))
+		return false;
+	for (c = 0; c < t->columns; c++)
+		if (dvti_csv_is_kept(t, c)) {
+			list->name[i++] = t->name[c];
+			t->name[c] = NULL;
+		}
+	return true;
+}
+
+static bool dvti_csv_fill_list(dvti_csv_table *t, dvt_array_list *list, dvt_ctx ctx) {
+	const char *function = t->csv.in.function;
+	size_t bytes = (size_t)t->rows * (size_t)dvt_dtype_size(t->options.dtype);
+	char *buffer = (char *)dvti_alloc(bytes);
+	int64_t c;
+	bool ok = buffer != NULL;
+	if (!buffer)
+		dvti_fail_memory(function, (int64_t)bytes);
+	for (c = 0; ok && c < t->width; c++) {
+		dvt_array *x = dvti_csv_column(t, c, buffer, ctx);
+		ok = x && dvti_array_list_add(function, list, x);
+	}
+	dvti_free(buffer);
+	return ok && (!t->name || dvti_csv_list_names(t, list));
+}
+
+static dvt_array_list *dvti_csv_list(dvti_csv_table *t, dvt_ctx ctx) {
+	dvt_array_list *list = NULL;
+	dvt_scope_guard scope;
+	t->options.skip_text = true;
+	if (!dvti_csv_table_read(t, true))
+		return NULL;
+	if (t->width > DVTI_CSV_ARRAYS) {
+		dvti_source_wrong(&t->csv.in,
+						  "it has %lld columns of numbers, more than the limit of %d arrays; read "
+						  "it as a matrix",
+						  (long long)t->width, DVTI_CSV_ARRAYS);
+		return NULL;
+	}
+	scope = dvt_scope_begin();
+	list = dvti_array_list_new(t->csv.in.function);
+	if (list && !dvti_csv_fill_list(t, list, ctx))
+		list = NULL;
+	dvt_keep(list);
+	dvt_scope_end(&scope);
+	return list;
+}
+
+/* ---- public functions ---- */
+static bool dvti_csv_table_begin(dvti_csv_table *t, const char *function,
+								 const dvt_csv_options *options) {
+	memset(t, 0, sizeof *t);
+	t->csv.text = dvti_writer_begin();
+	dvti_source_memory(&t->csv.in, function, NULL, 0);
+	if (!dvti_csv_options_ok(function, &t->options, options))
+		return false;
+	t->csv.delimiter = t->options.delimiter;
+	t->csv.comment = t->options.comment;
+	return true;
+}
+
+static bool dvti_csv_open_memory(dvti_csv_table *t, const char *function,
+								 const dvt_csv_options *options, const void *data, size_t bytes) {
+	if (!dvti_csv_table_begin(t, function, options))
+		return false;
+	if (!data) {
+		dvti_null(function, "data");
+		return false;
+	}
+	dvti_source_memory(&t->csv.in, function, data, bytes);
+	return true;
+}
+
+static bool dvti_csv_open_file(dvti_csv_table *t, const char *function,
+							   const dvt_csv_options *options, const char *path) {
+	return dvti_csv_table_begin(t, function, options) &&
+		   dvti_source_open(&t->csv.in, function, path);
+}
+
+DVT_API dvt_array *dvt_read_csv(const void *data, size_t bytes, const dvt_csv_options *options,
+								dvt_ctx ctx) {
+	dvti_csv_table t;
+	dvt_array *x = NULL;
+	if (dvti_csv_open_memory(&t, "dvt_read_csv", options, data, bytes))
+		x = dvti_csv_matrix(&t, ctx);
+	dvti_csv_table_end(&t);
+	return x;
+}
+
+DVT_API dvt_array *dvt_load_csv(const char *path, const dvt_csv_options *options, dvt_ctx ctx) {
+	dvti_csv_table t;
+	dvt_array *x = NULL;
+	if (dvti_csv_open_file(&t, "dvt_load_csv", options, path))
+		x = dvti_csv_matrix(&t, ctx);
+	dvti_csv_table_end(&t);
+	return x;
+}
+
+DVT_API dvt_array_list *dvt_read_csv_columns(const void *data, size_t bytes,
+											 const dvt_csv_options *options, dvt_ctx ctx) {
+	dvti_csv_table t;
+	dvt_array_list *list = NULL;
+	if (dvti_csv_open_memory(&t, "dvt_read_csv_columns", options, data, bytes))
+		list = dvti_csv_list(&t, ctx);
+	dvti_csv_table_end(&t);
+	return list;
+}
+
+DVT_API dvt_array_list *dvt_load_csv_columns(const char *path, const dvt_csv_options *options,
+											 dvt_ctx ctx) {
+	dvti_csv_table t;
+	dvt_array_list *list = NULL;
+	if (dvti_csv_open_file(&t, "dvt_load_csv_columns", options, path))
+		list = dvti_csv_list(&t, ctx);
+	dvti_csv_table_end(&t);
+	return list;
+}
+
+#undef DVTI_CSV_ARRAYS
+/* ==== end dvt_csv_read.c ==== */
+/* ==== begin src/5_io/dvt_csv_write.c ==== */
+/* Writes comma-separated values: the shortest digits that read back as the same elements. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/5_io/dvt_csv_write.c"
+#endif
+
+/* Writes a name, in quotes where the text alone would be read otherwise. */
+static void dvti_csv_write_name(dvti_file_out *out, const char *name) {
+	size_t n = strlen(name);
+	bool plain = n > 0 && !strpbrk(name, ",\"\r\n") && !strchr(" \t", name[0]) &&
+				 !strchr(" \t", name[n - 1]);
+	const char *quote;
+	if (plain) {
+		dvti_file_write(out, name, n);
+		return;
+	}
+	dvti_file_write(out, "\"", 1);
+	for (; (quote = strchr(name, '"')) != NULL; name = quote + 1) {
+		dvti_file_write(out, name, (size_t)(quote - name));
+		dvti_file_write(out, "\"\"", 2);
+	}
+	dvti_file_write(out, name, strlen(name));
+	dvti_file_write(out, "\"", 1);
+}
+
+/* Writes the elements as rows of `columns` cells. */
+static void dvti_csv_write_rows(dvti_file_out *out, dvt_array *host, int64_t columns) {
+	/* 1 and 0, which are numbers, instead of True and False */
+	dvt_dtype dtype = host->dtype == DVT_BOOL ? DVT_U8 : host->dtype;
+	const char *at = (const char *)dvti_view_of(host).data;
+	int64_t n = dvt_size(host), size = dvt_dtype_size(dtype), i;
+	char text[DVTI_NUMBER_SIZE];
+	dvti_print_rules rules;
+	memset(&rules, 0, sizeof rules);
+	rules.style = DVT_PRINT_STR;
+	for (i = 0; i < n; i++, at += size) {
+		dvti_element_format format = dvti_element_plan(&rules, dtype, at, 1, 0);
+		int length = dvti_element_text(text, &format, at);
+		dvti_file_write(out, text, (size_t)length);
+		dvti_file_write(out, (i + 1) % columns ? "," : "\n", 1);
+	}
+}
+
+static dvt_status dvti_csv_write_check(const char *function, dvt_array *x,
+									   const char *const *column_names) {
+	int64_t columns, i;
+	if (!x)
+		return dvti_null(function, "x");
+	if (x->shape.ndim != 1 && x->shape.ndim != 2)
+		return dvti_fail(DVT_ERR_SHAPE,
+						 "%s: x is %s; expected (rows, columns), or (rows,) for one column: "
+						 "reshape it",
+						 function, dvti_describe(x));
+	if (!dvti_has_elements(&x->shape))
+		return dvti_fail(DVT_ERR_SHAPE,
+						 "%s: x is %s; expected at least one element, because a text without rows "
+						 "cannot be read",
+						 function, dvti_describe(x));
+	columns = x->shape.ndim == 2 ? x->shape.dim[1] : 1;
+	for (i = 0; column_names && i < columns; i++)
+		if (!column_names[i])
+			return dvti_null(function, "a column name");
+	return DVT_OK;
+}
+
+DVT_API dvt_status dvt_save_csv(const char *path, dvt_array *x, const char *const *column_names) {
+	static const char *const function = "dvt_save_csv";
+	dvt_status status = dvti_csv_write_check(function, x, column_names);
+	dvt_scope_guard scope;
+	dvti_file_out out;
+	dvt_array *host;
+	int64_t columns, i;
+	if (status != DVT_OK)
+		return status;
+	columns = x->shape.ndim == 2 ? x->shape.dim[1] : 1;
+	scope = dvt_scope_begin();
+	host = dvti_host_array(function, x, x->dtype, false);
+	if (host && dvti_file_begin(&out, function, path)) {
+		for (i = 0; column_names && i < columns; i++) {
+			dvti_csv_write_name(&out, column_names[i]);
+			dvti_file_write(&out, i + 1 < columns ? "," : "\n", 1);
+		}
+		dvti_csv_write_rows(&out, host, columns);
+		status = dvti_file_end(&out, true);
+	} else
+		status = dvti_failure();
+	dvt_scope_end(&scope);
+	return status;
+}
+/* ==== end dvt_csv_write.c ==== */
 /* ==== begin src/5_io/dvt_deflate.c ==== */
 /* Compresses to deflate (RFC 1951), optionally inside zlib (RFC 1950). Input is cut into blocks of
    32 KiB. Matches reach into the block before. Hash chains find them, and a match is dropped when
@@ -44529,14 +46250,8 @@ static const char *const dvti_file_advice = "check the path, its permissions and
 /* Tries another name when one is taken, by a file that a process with the same id left behind. */
 static bool dvti_file_create(dvti_file_out *out, const dvti_fd_info *like) {
 	static dvti_atomic counter;
-	const char *slash = strrchr(out->target, '/');
-	size_t directory = slash ? (size_t)(slash - out->target) + 1 : 0, capacity = directory + 80;
+	size_t directory = dvti_path_directory(out->target), capacity = directory + 80;
 	int tries, error = 0;
-#if defined(_WIN32)
-	const char *back = strrchr(out->target, '\\');
-	if (back && (size_t)(back - out->target) + 1 > directory)
-		directory = (size_t)(back - out->target) + 1, capacity = directory + 80;
-#endif
 	out->temporary = (char *)dvti_alloc(capacity);
 	if (!out->temporary)
 		return dvti_file_fail_memory(out, capacity);
@@ -44667,6 +46382,321 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 #undef DVTI_FILE_BUFFER
 #endif
 /* ==== end dvt_files.c ==== */
+/* ==== begin src/5_io/dvt_gguf.c ==== */
+/* GGUF, versions 2 and 3, little-endian: "GGUF", version, numbers of tensors and metadata; pairs of
+   key and value; names, extents, types and places of tensors; padding; the elements. Extents are
+   stored from the fastest axis to the slowest, so shapes here are reversed. Quantized tensors are
+   refused. Source: docs/gguf.md of ggml-org/ggml. */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/5_io/dvt_gguf.c"
+#endif
+
+#define DVTI_GGUF_ALIGNMENT 32 /* unless the metadata has another */
+#define DVTI_GGUF_KEY 65535    /* the longest key */
+#define DVTI_GGUF_DEPTH 4      /* of arrays in arrays */
+
+/* The types of metadata values; the others are numbers (dvti_gguf_bytes). */
+enum { DVTI_GGUF_BOOL = 7, DVTI_GGUF_STRING = 8, DVTI_GGUF_ARRAY = 9, DVTI_GGUF_TYPES = 13 };
+
+enum { DVTI_GGUF_U32 = 4, DVTI_GGUF_F32 = 6, DVTI_GGUF_F64 = 12 };
+
+/* The least number of bytes of a value of each type. */
+static const int dvti_gguf_bytes[DVTI_GGUF_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8};
+
+typedef struct dvti_gguf {
+	dvti_source *in;
+	dvti_tensors tensors;
+	int64_t n_tensors, n_metadata, alignment;
+	char **key; /* of the metadata that was read, also of arrays */
+	int keys;
+	size_t capacity;
+} dvti_gguf;
+
+static bool dvti_gguf_wrong(const dvti_gguf *g, const char *key, const char *wrong) {
+	return dvti_source_wrong(g->in, "its metadata \"%.100s\" %s; fetch or write the file again",
+							 key, wrong);
+}
+
+/* Reads a text, or returns NULL with the error set. */
+static char *dvti_gguf_text(const dvti_gguf *g, const char *what) {
+	const char *wrong = NULL;
+	char *text = dvti_source_text(g->in, &wrong);
+	if (text && !dvti_utf8_valid(text)) {
+		wrong = "is not UTF-8";
+		dvti_free(text);
+		text = NULL;
+	}
+	if (wrong)
+		dvti_source_wrong(g->in, "%s %s; fetch or write the file again", what, wrong);
+	return text;
+}
+
+/* ---- metadata ---- */
+/* Checks the elements of an array without keeping them. */
+static bool dvti_gguf_skip(const dvti_gguf *g, const char *key, int depth) {
+	uint64_t type = dvti_source_le(g->in, 4), count = dvti_source_le(g->in, 8), length;
+	if (g->in->ended || type >= DVTI_GGUF_TYPES)
+		return dvti_gguf_wrong(g, key, "is an array that is cut off, or of an unknown type");
+	if (depth == DVTI_GGUF_DEPTH)
+		return dvti_gguf_wrong(g, key, "has more than 4 arrays in each other");
+	if (count > (uint64_t)dvti_source_left(g->in) / (uint64_t)dvti_gguf_bytes[type])
+		return dvti_gguf_wrong(g, key, "is an array that goes beyond the end of the file");
+	if (type != DVTI_GGUF_BOOL && type != DVTI_GGUF_STRING && type != DVTI_GGUF_ARRAY)
+		return dvti_source_skip(g->in, (int64_t)count * dvti_gguf_bytes[type]) ||
+			   dvti_gguf_wrong(g, key, "is an array that goes beyond the end of the file");
+	for (; count > 0; count--) {
+		if (type == DVTI_GGUF_ARRAY) {
+			if (!dvti_gguf_skip(g, key, depth + 1))
+				return false;
+			continue;
+		}
+		length = dvti_source_le(g->in, dvti_gguf_bytes[type]);
+		if (type == DVTI_GGUF_BOOL && length > 1)
+			return dvti_gguf_wrong(g, key, "has a bool other than 0 and 1");
+		if (g->in->ended ||
+			(type == DVTI_GGUF_STRING && (length > (uint64_t)dvti_source_left(g->in) ||
+										  !dvti_source_skip(g->in, (int64_t)length))))
+			return dvti_gguf_wrong(g, key, "is an array that goes beyond the end of the file");
+	}
+	return true;
+}
+
+/* Writes a float with its shortest digits, as NumPy does. */
+static void dvti_gguf_float(char *text, uint64_t bits, int bytes) {
+	dvti_print_rules rules;
+	dvti_element_format format;
+	uint32_t low = (uint32_t)bits;
+	const void *at = bytes == 4 ? (const void *)&low : (const void *)&bits;
+	memset(&rules, 0, sizeof rules);
+	rules.style = DVT_PRINT_STR;
+	rules.precision = -1;
+	format = dvti_element_plan(&rules, bytes == 4 ? DVT_F32 : DVT_F64, at, 1, 0);
+	dvti_element_text(text, &format, at);
+}
+
+static bool dvti_gguf_number(dvti_gguf *g, const char *key, unsigned type) {
+	static const bool is_signed[DVTI_GGUF_TYPES] = {false, true,  false, true,  false, true, false,
+													false, false, false, false, true,  false};
+	char text[DVTI_NUMBER_SIZE];
+	int bytes = dvti_gguf_bytes[type];
+	uint64_t value = dvti_source_le(g->in, bytes);
+	if (g->in->ended)
+		return dvti_gguf_wrong(g, key, "goes beyond the end of the file");
+	if (type == DVTI_GGUF_BOOL && value > 1)
+		return dvti_gguf_wrong(g, key, "is a bool other than 0 and 1");
+	if (type == DVTI_GGUF_BOOL)
+		snprintf(text, sizeof text, "%s", value ? "true" : "false");
+	else if (type == DVTI_GGUF_F32 || type == DVTI_GGUF_F64)
+		dvti_gguf_float(text, value, bytes);
+	else if (is_signed[type])
+		snprintf(text, sizeof text, "%lld", (long long)dvti_signed(value, bytes));
+	else
+		snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+	if (strcmp(key, "general.alignment") == 0) {
+		if (type != DVTI_GGUF_U32 || value < 8 || (value & (value - 1)) != 0)
+			return dvti_gguf_wrong(g, key, "is no uint32 that is a power of two from 8 on");
+		g->alignment = (int64_t)value;
+	}
+	return dvti_array_list_note(g->in->function, g->tensors.list, key, text);
+}
+
+static bool dvti_gguf_value(dvti_gguf *g, const char *key) {
+	uint64_t type = dvti_source_le(g->in, 4);
+	char *text;
+	bool good;
+	if (g->in->ended || type >= DVTI_GGUF_TYPES)
+		return dvti_gguf_wrong(g, key, "is cut off, or of an unknown type");
+	if (type != DVTI_GGUF_STRING && type != DVTI_GGUF_ARRAY)
+		return dvti_gguf_number(g, key, (unsigned)type);
+	if (strcmp(key, "general.alignment") == 0)
+		return dvti_gguf_wrong(g, key, "is no number");
+	if (type == DVTI_GGUF_ARRAY)
+		return dvti_gguf_skip(g, key, 0);
+	text = dvti_gguf_text(g, "a text of its metadata");
+	good = text && dvti_array_list_note(g->in->function, g->tensors.list, key, text);
+	dvti_free(text);
+	return good;
+}
+
+static bool dvti_gguf_pair(dvti_gguf *g) {
+	size_t need = (size_t)g->keys + 1;
+	char *key;
+	if (!dvti_grow((void **)&g->key, &g->capacity, need, sizeof *g->key)) {
+		dvti_fail_memory(g->in->function, (int64_t)(need * sizeof *g->key));
+		return false;
+	}
+	key = dvti_gguf_text(g, "a key of its metadata");
+	if (!key)
+		return false;
+	g->key[g->keys++] = key;
+	if (!*key || strlen(key) > DVTI_GGUF_KEY)
+		return dvti_gguf_wrong(g, key, "is a key without characters, or with more than 65535");
+	return dvti_gguf_value(g, key);
+}
+
+static bool dvti_gguf_metadata(dvti_gguf *g) {
+	const char *duplicate = NULL;
+	int64_t i;
+	for (i = 0; i < g->n_metadata; i++)
+		if (!dvti_gguf_pair(g))
+			return false;
+	if (g->keys &&
+		!dvti_names_duplicate(g->in->function, (const char *const *)g->key, g->keys, 1, &duplicate))
+		return false;
+	return !duplicate || dvti_gguf_wrong(g, duplicate, "occurs twice");
+}
+
+/* ---- tensors ---- */
+typedef struct dvti_gguf_type {
+	const char *name;
+	char kind;
+	int bytes; /* 0: quantized */
+	dvt_dtype dtype;
+} dvti_gguf_type;
+
+/* Returns the row of a type, without a name if the type is unknown or was removed. */
+static dvti_gguf_type dvti_gguf_type_of(uint64_t type) {
+	static const dvti_gguf_type stored[] = {{"F32", 'f', 4, DVT_F32}, {"F16", 'f', 2, DVT_F16},
+											{"I8", 'i', 1, DVT_I8},   {"I16", 'i', 2, DVT_I32},
+											{"I32", 'i', 4, DVT_I32}, {"I64", 'i', 8, DVT_I64},
+											{"F64", 'f', 8, DVT_F64}, {"BF16", 'f', 2, DVT_BF16}};
+	static const int number[] = {0, 1, 24, 25, 26, 27, 28, 30};
+	static const char *const quantized[] = {
+		"",      "",           "Q4_0",       "Q4_1",       "",         "",         "Q5_0",
+		"Q5_1",  "Q8_0",       "Q8_1",       "Q2_K",       "Q3_K",     "Q4_K",     "Q5_K",
+		"Q6_K",  "Q8_K",       "IQ2_XXS",    "IQ2_XS",     "IQ3_XXS",  "IQ1_S",    "IQ4_NL",
+		"IQ3_S", "IQ2_S",      "IQ4_XS",     "",           "",         "",         "",
+		"",      "IQ1_M",      "",           "Q4_0_4_4",   "Q4_0_4_8", "Q4_0_8_8", "TQ1_0",
+		"TQ2_0", "IQ4_NL_4_4", "IQ4_NL_4_8", "IQ4_NL_8_8", "MXFP4"};
+	dvti_gguf_type row;
+	int i;
+	for (i = 0; i < DVTI_LENGTH(number); i++)
+		if (type == (uint64_t)number[i])
+			return stored[i];
+	memset(&row, 0, sizeof row);
+	row.name = type < (uint64_t)DVTI_LENGTH(quantized) ? quantized[type] : "";
+	return row;
+}
+
+static bool dvti_gguf_stored(const dvti_gguf *g, dvti_tensor *x) {
+	uint64_t type = dvti_source_le(g->in, 4);
+	dvti_gguf_type row = dvti_gguf_type_of(type);
+	if (row.bytes == 0 && *row.name)
+		return dvti_source_wrong(g->in,
+								 "tensor \"%.100s\" is quantized (%s), which devtensor does not "
+								 "have; convert the file with llama-quantize --allow-requantize "
+								 "IN.gguf OUT.gguf F16",
+								 x->name, row.name);
+	if (row.bytes == 0)
+		return dvti_source_wrong(g->in,
+								 "tensor \"%.100s\" has the unknown type %llu; convert the "
+								 "file to F16",
+								 x->name, (unsigned long long)type);
+	x->stored.kind = row.kind;
+	x->stored.bytes = row.bytes;
+	x->stored.dtype = row.dtype;
+	return true;
+}
+
+static bool dvti_gguf_tensor(dvti_gguf *g) {
+	char *name = dvti_gguf_text(g, "the name of a tensor");
+	dvti_tensor *x = name ? dvti_tensors_add(&g->tensors, name) : NULL;
+	uint64_t ndim;
+	int i;
+	if (!x)
+		return false;
+	ndim = dvti_source_le(g->in, 4);
+	if (ndim > DVT_MAX_DIMS)
+		return dvti_tensors_wrong(&g->tensors, x, "has more than 8 axes");
+	x->shape.ndim = (int)ndim;
+	for (i = x->shape.ndim - 1; i >= 0; i--) {
+		x->shape.dim[i] = dvti_signed(dvti_source_le(g->in, 8), 8);
+		if (x->shape.dim[i] < 0)
+			return dvti_tensors_wrong(&g->tensors, x, "has an extent of 2^63 or more");
+	}
+	if (!dvti_gguf_stored(g, x))
+		return false;
+	x->begin = dvti_signed(dvti_source_le(g->in, 8), 8);
+	if (g->in->ended)
+		return dvti_source_wrong(g->in, "it ends within its header; fetch it again");
+	return dvti_stored_bytes(&x->stored, &x->shape, &x->bytes) ||
+		   dvti_tensors_wrong(&g->tensors, x, "has a shape that is more than any file holds");
+}
+
+/* ---- the file ---- */
+DVTI_FN bool dvti_gguf_recognizes(dvti_source *in) {
+	return dvti_source_peek(in, 4) && memcmp(in->at, "GGUF", 4) == 0;
+}
+
+static bool dvti_gguf_begin(dvti_gguf *g) {
+	uint64_t version, tensors, metadata, left;
+	if (!dvti_gguf_recognizes(g->in))
+		return dvti_source_other_format(g->in, "a GGUF file (those begin with GGUF)");
+	dvti_source_skip(g->in, 4);
+	version = dvti_source_le(g->in, 4);
+	tensors = dvti_source_le(g->in, 8);
+	metadata = dvti_source_le(g->in, 8);
+	if (!g->in->ended && (version & 0xffff) == 0 && version)
+		return dvti_source_wrong(g->in, "it is big-endian; write it again as little-endian");
+	if (g->in->ended || version < 2 || version > 3)
+		return dvti_source_wrong(g->in, "it ends within its header, or has an unknown version; "
+										"expected 2 or 3: write it again");
+	left = (uint64_t)dvti_source_left(g->in);
+	/* A pair has at least 13 bytes, the description of a tensor 24. */
+	if (metadata > left / 13 || tensors > left / 24 || metadata > (uint64_t)INT_MAX ||
+		tensors > (uint64_t)INT_MAX)
+		return dvti_source_wrong(g->in, "its header promises more than the file can hold; fetch "
+										"or write it again");
+	g->n_tensors = (int64_t)tensors;
+	g->n_metadata = (int64_t)metadata;
+	return true;
+}
+
+/* The elements begin at a multiple of the alignment. A file without tensors may end before it. */
+static bool dvti_gguf_align(const dvti_gguf *g) {
+	int64_t over = g->in->taken % g->alignment;
+	if (over == 0 || (g->n_tensors == 0 && dvti_source_at_end(g->in)))
+		return true;
+	return dvti_source_zeros(g->in, g->alignment - over);
+}
+
+static bool dvti_gguf_read(dvti_gguf *g, dvt_ctx ctx) {
+	int64_t i;
+	if (!dvti_gguf_begin(g) || !dvti_gguf_metadata(g))
+		return false;
+	for (i = 0; i < g->n_tensors; i++)
+		if (!dvti_gguf_tensor(g))
+			return false;
+	g->tensors.alignment = g->alignment;
+	return dvti_gguf_align(g) && dvti_tensors_read(&g->tensors, ctx);
+}
+
+DVTI_FN dvt_array_list *dvti_gguf_list(dvti_source *in, dvt_ctx ctx) {
+	dvti_gguf g;
+	dvt_array_list *list;
+	memset(&g, 0, sizeof g);
+	g.in = in;
+	g.alignment = DVTI_GGUF_ALIGNMENT;
+	list = dvti_tensors_begin(&g.tensors, in) && dvti_gguf_read(&g, ctx) ? g.tensors.list : NULL;
+	dvti_tensors_free(&g.tensors);
+	while (g.keys > 0)
+		dvti_free(g.key[--g.keys]);
+	dvti_free(g.key);
+	return list;
+}
+
+DVT_API dvt_array_list *dvt_load_gguf(const char *path, dvt_ctx ctx) {
+	return dvti_list_load("dvt_load_gguf", path, ctx, dvti_gguf_list);
+}
+
+DVT_API dvt_array_list *dvt_read_gguf(const void *data, size_t bytes, dvt_ctx ctx) {
+	return dvti_list_read("dvt_read_gguf", data, bytes, ctx, dvti_gguf_list);
+}
+
+#undef DVTI_GGUF_ALIGNMENT
+#undef DVTI_GGUF_KEY
+#undef DVTI_GGUF_DEPTH
+/* ==== end dvt_gguf.c ==== */
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; extents; elements; all big-endian. Plain or
    gzip, detected by content. */
@@ -45442,6 +47472,351 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s, bool *ended) {
 #undef DVTI_MAX_CODE
 #undef DVTI_LOOKUP_BITS
 /* ==== end dvt_inflate.c ==== */
+/* ==== begin src/5_io/dvt_json.c ==== */
+/* JSON texts from untrusted sources (RFC 8259), read by a cursor. Memory holds only the latest
+   string or number. Strings are checked as UTF-8, and their escapes are replaced. Values nest 32
+   levels deep at most, which also bounds the recursion. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/5_io/dvt_json.c"
+#endif
+
+#define DVTI_JSON_DEPTH 32
+
+/* ---- UTF-8 (RFC 3629): shortest forms only, no surrogates, up to U+10FFFF ---- */
+DVTI_FN size_t dvti_utf8(const unsigned char *at, size_t n) {
+	const unsigned first = at[0];
+	size_t length = first < 0x80   ? 1
+					: first < 0xc2 ? 0
+					: first < 0xe0 ? 2
+					: first < 0xf0 ? 3
+					: first < 0xf5 ? 4
+								   : 0,
+		   i;
+	if (length > n)
+		return 0;
+	for (i = 1; i < length; i++)
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+	if ((first == 0xe0 && at[1] < 0xa0) || (first == 0xed && at[1] >= 0xa0) ||
+		(first == 0xf0 && at[1] < 0x90) || (first == 0xf4 && at[1] >= 0x90))
+		return 0;
+	return length;
+}
+
+DVTI_FN bool dvti_utf8_valid(const char *text) {
+	const unsigned char *at = (const unsigned char *)text;
+	size_t n = strlen(text), length;
+	for (; n > 0; at += length, n -= length) {
+		length = dvti_utf8(at, n);
+		if (length == 0)
+			return false;
+	}
+	return true;
+}
+
+/* ---- bytes ---- */
+DVTI_FN void dvti_json_begin(dvti_json *json, dvti_source *in, int64_t bytes) {
+	memset(json, 0, sizeof *json);
+	json->in = in;
+	json->left = bytes;
+	json->text = dvti_writer_begin();
+}
+
+DVTI_FN void dvti_json_free(dvti_json *json) {
+	dvti_writer_free(&json->text);
+}
+
+static bool dvti_json_wrong(dvti_json *json, const char *why) {
+	json->failed = true;
+	return dvti_source_wrong(json->in,
+							 "it is not JSON: at byte %lld %s; fetch or write the file again",
+							 (long long)json->in->taken, why);
+}
+
+/* Returns the next byte, -1 at the end. */
+static int dvti_json_look(dvti_json *json) {
+	if (json->failed || json->left == 0 || !dvti_source_peek(json->in, 1))
+		return -1;
+	return *json->in->at;
+}
+
+static void dvti_json_step(dvti_json *json, size_t n) {
+	dvti_source_skip(json->in, (int64_t)n);
+	json->left -= (int64_t)n;
+}
+
+/* Returns the next byte that is not white space. */
+static int dvti_json_next(dvti_json *json) {
+	int c = dvti_json_look(json);
+	for (; c == ' ' || c == '\t' || c == '\n' || c == '\r'; c = dvti_json_look(json))
+		dvti_json_step(json, 1);
+	return c;
+}
+
+static bool dvti_json_expect(dvti_json *json, char c, const char *why) {
+	if (dvti_json_next(json) != c)
+		return dvti_json_wrong(json, why);
+	dvti_json_step(json, 1);
+	return true;
+}
+
+/* Ends json->text with a 0 that its length does not count. */
+static bool dvti_json_text_end(dvti_json *json) {
+	dvti_writer_bytes(&json->text, "", 1);
+	if (json->text.failed) {
+		dvti_fail_memory(json->in->function, (int64_t)json->text.capacity * 2);
+		json->failed = json->in->reported = true;
+		return false;
+	}
+	json->text.length--;
+	return true;
+}
+
+/* ---- strings ---- */
+/* Reads four hexadecimal digits. Returns -1 when they are not there. */
+static int dvti_json_hex(dvti_json *json) {
+	int value = 0, i;
+	for (i = 0; i < 4; i++) {
+		int c = dvti_json_look(json);
+		if (c >= '0' && c <= '9')
+			c -= '0';
+		else if ((c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'))
+			c = (c | 32) - 'a' + 10;
+		else
+			return -1;
+		value = 16 * value + c;
+		dvti_json_step(json, 1);
+	}
+	return value;
+}
+
+/* Reads what follows \u: a character, or the two surrogates of one above U+FFFF. */
+static int dvti_json_code(dvti_json *json) {
+	int high = dvti_json_hex(json), low;
+	if (high < 0xd800 || high > 0xdfff)
+		return high;
+	if (high > 0xdbff || dvti_json_look(json) != '\\')
+		return -1;
+	dvti_json_step(json, 1);
+	if (dvti_json_look(json) != 'u')
+		return -1;
+	dvti_json_step(json, 1);
+	low = dvti_json_hex(json);
+	return low < 0xdc00 || low > 0xdfff ? -1 : 0x10000 + (high - 0xd800) * 0x400 + (low - 0xdc00);
+}
+
+static bool dvti_json_escape(dvti_json *json) {
+	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+	unsigned char at[4];
+	const char *found;
+	size_t n, i;
+	int c;
+	dvti_json_step(json, 1); /* the backslash */
+	c = dvti_json_look(json);
+	found = c > 0 ? strchr(from, c) : NULL;
+	if (!found && c != 'u')
+		return dvti_json_wrong(json, "is an unknown escape");
+	dvti_json_step(json, 1);
+	if (found) {
+		dvti_writer_bytes(&json->text, to + (found - from), 1);
+		return true;
+	}
+	c = dvti_json_code(json);
+	if (c <= 0)
+		return dvti_json_wrong(json, c ? "a \\u escape gives no character"
+									   : "a text has a zero character, which C cannot hold");
+	n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+	for (i = n - 1; i > 0; i--, c >>= 6)
+		at[i] = (unsigned char)(0x80 | (c & 0x3f));
+	at[0] = (unsigned char)((n == 1 ? 0 : 0xf00 >> n) | c);
+	dvti_writer_bytes(&json->text, at, n);
+	return true;
+}
+
+/* Reads a string after its first quote. */
+static bool dvti_json_quoted(dvti_json *json) {
+	const dvti_source *in = json->in;
+	json->text.length = 0;
+	for (;;) {
+		int c = dvti_json_look(json);
+		size_t n = 1;
+		if (c < 0x20)
+			return dvti_json_wrong(json, c < 0 ? "a string does not end"
+											   : "a control character is in a string");
+		if (c == '"')
+			break;
+		if (c == '\\') {
+			if (!dvti_json_escape(json))
+				return false;
+			continue;
+		}
+		if (c >= 0x80) {
+			dvti_source_peek(json->in, 4); /* fewer may remain */
+			n = dvti_utf8(in->at, (size_t)DVTI_MIN((int64_t)in->ready, json->left));
+			if (n == 0)
+				return dvti_json_wrong(json, "a string is not UTF-8");
+		}
+		dvti_writer_bytes(&json->text, in->at, n);
+		dvti_json_step(json, n);
+	}
+	dvti_json_step(json, 1);
+	return dvti_json_text_end(json);
+}
+
+/* ---- numbers and words ---- */
+/* Appends the next byte to the text if it is one of these. */
+static bool dvti_json_take(dvti_json *json, const char *any_of) {
+	int c = dvti_json_look(json);
+	if (c <= 0 || !strchr(any_of, c))
+		return false;
+	dvti_writer_bytes(&json->text, json->in->at, 1);
+	dvti_json_step(json, 1);
+	return true;
+}
+
+static bool dvti_json_digits(dvti_json *json) {
+	bool any = false;
+	while (dvti_json_take(json, "0123456789"))
+		any = true;
+	return any;
+}
+
+static bool dvti_json_number(dvti_json *json) {
+	bool good;
+	json->text.length = 0;
+	dvti_json_take(json, "-");
+	good = dvti_json_take(json, "0") || dvti_json_digits(json);
+	if (good && dvti_json_take(json, "."))
+		good = dvti_json_digits(json);
+	if (good && dvti_json_take(json, "eE")) {
+		dvti_json_take(json, "+-");
+		good = dvti_json_digits(json);
+	}
+	return good ? dvti_json_text_end(json) : dvti_json_wrong(json, "a digit is missing");
+}
+
+static dvti_json_kind dvti_json_word(dvti_json *json, const char *word, dvti_json_kind kind) {
+	for (; *word; word++) {
+		if (dvti_json_look(json) != *word) {
+			dvti_json_wrong(json, "is a word other than true, false and null");
+			return DVTI_JSON_WRONG;
+		}
+		dvti_json_step(json, 1);
+	}
+	return kind;
+}
+
+/* ---- values ---- */
+static dvti_json_kind dvti_json_open(dvti_json *json, dvti_json_kind kind) {
+	if (json->depth == DVTI_JSON_DEPTH) {
+		dvti_json_wrong(json, "more than 32 objects and arrays are open");
+		return DVTI_JSON_WRONG;
+	}
+	json->depth++;
+	json->fresh = true;
+	dvti_json_step(json, 1);
+	return kind;
+}
+
+DVTI_FN dvti_json_kind dvti_json_value(dvti_json *json) {
+	int c = dvti_json_next(json);
+	switch (c) {
+	case '{':
+		return dvti_json_open(json, DVTI_JSON_OBJECT);
+	case '[':
+		return dvti_json_open(json, DVTI_JSON_ARRAY);
+	case '"':
+		dvti_json_step(json, 1);
+		return dvti_json_quoted(json) ? DVTI_JSON_STRING : DVTI_JSON_WRONG;
+	case 't':
+		return dvti_json_word(json, "true", DVTI_JSON_TRUE);
+	case 'f':
+		return dvti_json_word(json, "false", DVTI_JSON_FALSE);
+	case 'n':
+		return dvti_json_word(json, "null", DVTI_JSON_NULL);
+	default:
+		break;
+	}
+	if (c == '-' || (c >= '0' && c <= '9'))
+		return dvti_json_number(json) ? DVTI_JSON_NUMBER : DVTI_JSON_WRONG;
+	dvti_json_wrong(json, "a value is missing");
+	return DVTI_JSON_WRONG;
+}
+
+/* Goes to the next member or item, past the comma that separates it from the one before. */
+static bool dvti_json_element(dvti_json *json, char close) {
+	int c = dvti_json_next(json);
+	bool first = json->fresh;
+	json->fresh = false;
+	if (c == close) {
+		json->depth--;
+		dvti_json_step(json, 1);
+		return false;
+	}
+	return first || dvti_json_expect(json, ',', "a comma is missing");
+}
+
+DVTI_FN bool dvti_json_member(dvti_json *json) {
+	return dvti_json_element(json, '}') && dvti_json_expect(json, '"', "a key is missing") &&
+		   dvti_json_quoted(json) && dvti_json_expect(json, ':', "a colon is missing");
+}
+
+DVTI_FN bool dvti_json_item(dvti_json *json) {
+	return dvti_json_element(json, ']');
+}
+
+DVTI_FN bool dvti_json_string(dvti_json *json) {
+	return dvti_json_expect(json, '"', "a string is missing") && dvti_json_quoted(json);
+}
+
+DVTI_FN bool dvti_json_size(dvti_json *json, int64_t *value) {
+	const char *at;
+	*value = 0;
+	if (dvti_json_value(json) != DVTI_JSON_NUMBER)
+		return dvti_json_wrong(json, "a number is missing");
+	for (at = json->text.at; *at >= '0' && *at <= '9'; at++)
+		if (!dvti_mul(*value, 10, value) || !dvti_sum(*value, *at - '0', value))
+			return dvti_json_wrong(json, "a number does not fit in 63 bits");
+	return *at == 0 || dvti_json_wrong(json, "a number is not a whole number from 0 on");
+}
+
+DVTI_FN bool dvti_json_skip(dvti_json *json) {
+	dvti_json_kind kind = dvti_json_value(json);
+	if (kind == DVTI_JSON_OBJECT)
+		while (dvti_json_member(json) && dvti_json_skip(json))
+			continue;
+	else if (kind == DVTI_JSON_ARRAY)
+		while (dvti_json_item(json) && dvti_json_skip(json))
+			continue;
+	return !json->failed;
+}
+
+DVTI_FN bool dvti_json_end(dvti_json *json) {
+	int c = dvti_json_next(json);
+	return (c < 0 && !json->failed && !json->in->reported) ||
+		   dvti_json_wrong(json, "something follows the end");
+}
+
+/* ---- writing ---- */
+DVTI_FN void dvti_json_write(dvti_writer *writer, const char *text) {
+	char escape[8];
+	dvti_writer_text(writer, "\"");
+	for (; *text; text++) {
+		const unsigned char c = (unsigned char)*text;
+		if (c == '"' || c == '\\')
+			dvti_writer_text(writer, "\\");
+		if (c >= 0x20)
+			dvti_writer_bytes(writer, text, 1);
+		else {
+			snprintf(escape, sizeof escape, "\\u%04x", c);
+			dvti_writer_text(writer, escape);
+		}
+	}
+	dvti_writer_text(writer, "\"");
+}
+
+#undef DVTI_JSON_DEPTH
+/* ==== end dvt_json.c ==== */
 /* ==== begin src/5_io/dvt_netpbm.c ==== */
 /* Netpbm's PGM and PPM images: P2 and P3 in decimal, P5 and P6 in bytes. A header of words (magic
    number, width, height, largest value) with comments, then the samples, row by row. */
@@ -45994,8 +48369,13 @@ static bool dvti_npz_fill(dvti_zip *zip, dvti_source *in, dvt_array_list *list, 
 	return dvti_npz_move_names(zip, list);
 }
 
-DVTI_FN dvt_array_list *dvti_npz_read(dvti_source *in, dvt_ctx ctx) {
-	dvt_scope_guard scope = dvt_scope_begin();
+/* An archive without members begins with its end record. */
+DVTI_FN bool dvti_npz_recognizes(dvti_source *in) {
+	return dvti_source_peek(in, 4) &&
+		   (memcmp(in->at, "PK\3\4", 4) == 0 || memcmp(in->at, "PK\5\6", 4) == 0);
+}
+
+DVTI_FN dvt_array_list *dvti_npz_list(dvti_source *in, dvt_ctx ctx) {
 	dvt_array_list *list = dvti_array_list_new(in->function);
 	dvti_zip *zip = (dvti_zip *)dvti_alloc_zero(sizeof *zip);
 	bool ok = list && zip && dvti_npz_fill(zip, in, list, ctx);
@@ -46004,33 +48384,15 @@ DVTI_FN dvt_array_list *dvti_npz_read(dvti_source *in, dvt_ctx ctx) {
 	if (zip)
 		dvti_zip_free(zip);
 	dvti_free(zip);
-	if (!ok)
-		list = NULL;
-	dvt_keep(list);
-	dvt_scope_end(&scope);
-	return list;
+	return ok ? list : NULL;
 }
 
 DVT_API dvt_array_list *dvt_read_npz(const void *data, size_t bytes, dvt_ctx ctx) {
-	dvti_source in;
-	dvt_array_list *list;
-	if (!data) {
-		dvti_null("dvt_read_npz", "data");
-		return NULL;
-	}
-	dvti_source_memory(&in, "dvt_read_npz", data, bytes);
-	list = dvti_npz_read(&in, ctx);
-	dvti_source_close(&in);
-	return list;
+	return dvti_list_read("dvt_read_npz", data, bytes, ctx, dvti_npz_list);
 }
 
 DVT_API dvt_array_list *dvt_load_npz(const char *path, dvt_ctx ctx) {
-	dvti_source in;
-	dvt_array_list *list = NULL;
-	if (dvti_source_open(&in, "dvt_load_npz", path))
-		list = dvti_npz_read(&in, ctx);
-	dvti_source_close(&in);
-	return list;
+	return dvti_list_load("dvt_load_npz", path, ctx, dvti_npz_list);
 }
 
 /* ---- writing ---- */
@@ -46259,11 +48621,11 @@ static bool dvti_npz_put_all(dvti_npz_out *out, dvt_array *const *arrays, const 
 	return dvti_npz_put_end(out);
 }
 
-DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_array *const *arrays,
+static dvt_status dvti_npz_write(const char *function, const char *path, dvt_array *const *arrays,
 								 const char *const *names, int n, bool compressed) {
 	dvti_npz_out *out;
 	dvt_status status;
-	if (!dvti_named_arrays_check(function, arrays, names, n) ||
+	if (!dvti_arrays_check(function, arrays, names, n) ||
 		!dvti_npz_check_names(function, names, n))
 		return dvti_failure();
 	out = (dvti_npz_out *)dvti_alloc_zero(sizeof *out);
@@ -46280,19 +48642,315 @@ DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_arr
 	return status;
 }
 
+DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_array *const *arrays,
+								 const char *const *names, int n) {
+	return dvti_npz_write(function, path, arrays, names, n, false);
+}
+
 DVT_API dvt_status dvt_save_npz(const char *path, dvt_array *const *arrays,
 								const char *const *names, int n) {
-	return dvti_npz_save("dvt_save_npz", path, arrays, names, n, false);
+	return dvti_npz_save("dvt_save_npz", path, arrays, names, n);
 }
 
 DVT_API dvt_status dvt_save_npz_compressed(const char *path, dvt_array *const *arrays,
 										   const char *const *names, int n) {
-	return dvti_npz_save("dvt_save_npz_compressed", path, arrays, names, n, true);
+	return dvti_npz_write("dvt_save_npz_compressed", path, arrays, names, n, true);
 }
 
 #undef DVTI_NPZ_LARGE
 #undef DVTI_NPZ_DAY
 /* ==== end dvt_npz.c ==== */
+/* ==== begin src/5_io/dvt_number_parse.c ==== */
+/* Reads decimal numbers: the nearest value of any dtype, ties to even. Computes with integers only,
+   so neither the locale nor the rounding mode matters. Up to 19 digits times 10^-27 to 10^27 need
+   128 bits, all others a quotient of big integers. */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/5_io/dvt_number_parse.c"
+#endif
+
+/* The exact decimal text between two adjacent float64 has at most 768 digits. Digits beyond this
+   number only say whether the rest is 0. */
+#define DVTI_DECIMAL_DIGITS 800
+/* All floats and the midpoints between them are 0, or have their first digit in this range. */
+#define DVTI_DECIMAL_LOW (-330)
+#define DVTI_DECIMAL_HIGH 310
+/* The largest powers that the short way divides or multiplies by: 5^27 < 2^63. */
+#define DVTI_SHORT_DIGITS 19
+#define DVTI_SHORT_POWER 27
+
+/* The value is digit[0..n) * 10^exponent, without zeros at either end. */
+typedef struct dvti_decimal {
+	dvti_float_kind kind;
+	bool negative;
+	int n; /* 0: the number is 0 */
+	int64_t exponent;
+	char digit[DVTI_DECIMAL_DIGITS + 1];
+} dvti_decimal;
+
+/* ---- text ---- */
+static bool dvti_same_word(const char *text, size_t n, const char *word) {
+	size_t i;
+	for (i = 0; i < n && word[i]; i++)
+		if ((text[i] | 32) != word[i])
+			return false;
+	return i == n && !word[i];
+}
+
+/* Reads the digits of an exponent. Very large ones stay large: no text is as long as 10^15. */
+static bool dvti_decimal_exponent(dvti_decimal *x, const char *at, const char *end) {
+	int64_t value = 0;
+	bool negative = at < end && *at == '-';
+	if (at < end && (*at == '-' || *at == '+'))
+		at++;
+	if (at == end)
+		return false;
+	for (; at < end; at++) {
+		if (*at < '0' || *at > '9')
+			return false;
+		if (value < (int64_t)1000000000000000000 / 10)
+			value = 10 * value + (*at - '0');
+	}
+	x->exponent += negative ? -value : value;
+	return true;
+}
+
+/* Reads digits with at most one point. Returns the position after them, or NULL without a digit. */
+static const char *dvti_decimal_digits(dvti_decimal *x, const char *at, const char *end,
+									   char point) {
+	bool fraction = false, any = false, rest = false;
+	for (; at < end; at++) {
+		if (*at == point && !fraction) {
+			fraction = true;
+			continue;
+		}
+		if (*at < '0' || *at > '9')
+			break;
+		any = true;
+		if (x->n == 0 && *at == '0') {
+			x->exponent -= fraction;
+		} else if (x->n < DVTI_DECIMAL_DIGITS) {
+			x->digit[x->n++] = *at;
+			x->exponent -= fraction;
+		} else {
+			rest = rest || *at != '0';
+			x->exponent += !fraction;
+		}
+	}
+	if (rest) { /* one more digit is on the same side of all midpoints as the rest */
+		x->digit[x->n++] = '1';
+		x->exponent--;
+	}
+	while (x->n > 0 && x->digit[x->n - 1] == '0') {
+		x->n--;
+		x->exponent++;
+	}
+	return any ? at : NULL;
+}
+
+static bool dvti_decimal_read(dvti_decimal *x, const char *text, size_t n, char point) {
+	const char *end = text + n;
+	x->kind = DVTI_FINITE;
+	x->negative = n > 0 && *text == '-';
+	x->n = 0;
+	x->exponent = 0;
+	if (n > 0 && (*text == '-' || *text == '+'))
+		text++;
+	n = (size_t)(end - text);
+	if (dvti_same_word(text, n, "nan"))
+		x->kind = DVTI_NAN;
+	else if (dvti_same_word(text, n, "inf") || dvti_same_word(text, n, "infinity"))
+		x->kind = DVTI_INFINITE;
+	if (x->kind != DVTI_FINITE)
+		return true;
+	text = dvti_decimal_digits(x, text, end, point);
+	if (!text)
+		return false;
+	if (text == end)
+		return true;
+	return (*text == 'e' || *text == 'E') && dvti_decimal_exponent(x, text + 1, end);
+}
+
+/* ---- the leading bits of the value ---- */
+/* The value is (bits + r) * 2^exponent with 0 <= r < 1. */
+typedef struct dvti_leading {
+	uint64_t bits;
+	int exponent;
+	bool rest; /* r is not 0 */
+} dvti_leading;
+
+/* Moves the highest bit to the top, and returns by how much. */
+static int dvti_to_top(uint64_t *x) {
+	int shift = 0, step;
+	for (step = 32; step; step /= 2)
+		if (!(*x >> (64 - step))) {
+			*x <<= step;
+			shift += step;
+		}
+	return shift;
+}
+
+/* Divides rest * 2^32 + digit by a divisor whose highest bit is set, for rest < divisor. Leaves the
+   remainder in rest. Source: Knuth, The Art of Computer Programming 2, 4.3.1, algorithm D. */
+static uint64_t dvti_divide_step(uint64_t *rest, uint64_t digit, uint64_t divisor) {
+	const uint64_t high = divisor >> 32, low = divisor & 0xffffffffu;
+	uint64_t quotient = *rest / high, left = *rest % high;
+	while (quotient >> 32 || quotient * low > (left << 32 | digit)) { /* at most twice */
+		quotient--;
+		left += high;
+		if (left >> 32)
+			break;
+	}
+	*rest = (*rest << 32 | digit) - quotient * divisor;
+	return quotient;
+}
+
+static dvti_leading dvti_leading_short(const dvti_decimal *x) {
+	int exponent = (int)x->exponent, power = exponent < 0 ? -exponent : exponent, i;
+	uint64_t value = 0, fives = 1, rest;
+	dvti_leading q;
+	for (i = 0; i < x->n; i++)
+		value = 10 * value + (uint64_t)(x->digit[i] - '0');
+	for (i = 0; i < power; i++)
+		fives *= 5;
+	q.exponent = exponent;
+	q.rest = false;
+	if (exponent >= 0) {
+		uint64_t high = dvti_mulhi64(value, fives), low = value * fives;
+		q.bits = low;
+		if (high) {
+			int shift = dvti_to_top(&high);
+			q.exponent += 64 - shift;
+			q.bits = shift ? high | low >> (64 - shift) : high;
+			q.rest = low << shift != 0;
+		}
+		return q;
+	}
+	q.exponent -= dvti_to_top(&value);
+	q.exponent += dvti_to_top(&fives) - 63;
+	rest = value >> 1; /* value * 2^63 in three parts */
+	q.bits = dvti_divide_step(&rest, value << 31 & 0xffffffffu, fives) << 32;
+	q.bits |= dvti_divide_step(&rest, 0, fives);
+	q.rest = rest != 0;
+	return q;
+}
+
+static dvti_leading dvti_leading_long(const dvti_decimal *x) {
+	int exponent = (int)x->exponent, i, shift;
+	dvti_big value, scale, digit;
+	dvti_leading q;
+	dvti_big_set(&value, 0);
+	dvti_big_set(&scale, 1);
+	for (i = 0; i < x->n; i++) {
+		dvti_big_times(&value, 10);
+		dvti_big_set(&digit, (uint64_t)(x->digit[i] - '0'));
+		dvti_big_add(&value, &digit);
+	}
+	dvti_big_times_power_of_10(&value, exponent > 0 ? exponent : 0);
+	dvti_big_times_power_of_10(&scale, exponent < 0 ? -exponent : 0);
+	shift = dvti_big_bits(&scale) - dvti_big_bits(&value);
+	dvti_big_shift(&value, shift > 0 ? shift : 0);
+	dvti_big_shift(&scale, shift < 0 ? -shift : 0);
+	q.exponent = -63 - shift;
+	q.bits = 0;
+	for (i = 0; i < 64; i++) {
+		if (i)
+			dvti_big_shift(&value, 1);
+		q.bits <<= 1;
+		if (dvti_big_compare(&value, &scale) >= 0) {
+			dvti_big_subtract(&value, &scale);
+			q.bits |= 1;
+		}
+	}
+	q.rest = value.n != 0;
+	return q;
+}
+
+/* ---- rounding ---- */
+/* Returns the bits of the nearest float, without the sign. */
+static uint64_t dvti_leading_round(dvti_leading q, dvti_float_layout layout) {
+	const int bias = (1 << (layout.exponent_bits - 1)) - 1, lowest = 1 - bias;
+	const uint64_t infinity = (((uint64_t)1 << layout.exponent_bits) - 1) << layout.fraction_bits;
+	int top, keep, drop;
+	uint64_t kept, rest, half;
+	q.exponent -= dvti_to_top(&q.bits);
+	top = q.exponent + 63;
+	if (top > bias)
+		return infinity;
+	keep = layout.fraction_bits + 1 - (top < lowest ? lowest - top : 0);
+	if (keep < 0)
+		return 0;
+	drop = 64 - keep;
+	kept = keep ? q.bits >> drop : 0;
+	rest = keep ? q.bits << keep : q.bits; /* the dropped bits, at the top */
+	half = (uint64_t)1 << 63;
+	kept += rest > half || (rest == half && (q.rest || kept & 1));
+	/* A carry out of the fraction increments the exponent, up to infinity. */
+	if (top >= lowest)
+		kept += (uint64_t)(top + bias - 1) << layout.fraction_bits;
+	return kept;
+}
+
+static uint64_t dvti_decimal_bits(const dvti_decimal *x, dvti_float_layout layout) {
+	const uint64_t infinity = (((uint64_t)1 << layout.exponent_bits) - 1) << layout.fraction_bits;
+	uint64_t bits;
+	if (x->kind != DVTI_FINITE)
+		bits = x->kind == DVTI_NAN ? infinity | infinity >> 1 : infinity;
+	else if (x->n == 0 || x->n + x->exponent < DVTI_DECIMAL_LOW)
+		bits = 0;
+	else if (x->n + x->exponent > DVTI_DECIMAL_HIGH)
+		bits = infinity;
+	else if (x->n <= DVTI_SHORT_DIGITS && x->exponent >= -DVTI_SHORT_POWER &&
+			 x->exponent <= DVTI_SHORT_POWER)
+		bits = dvti_leading_round(dvti_leading_short(x), layout);
+	else
+		bits = dvti_leading_round(dvti_leading_long(x), layout);
+	return bits | (uint64_t)x->negative << (layout.fraction_bits + layout.exponent_bits);
+}
+
+/* Computes the exact value. Returns false for fractions and for numbers beyond 64 bits. */
+static bool dvti_decimal_int(const dvti_decimal *x, int64_t *out) {
+	const uint64_t most = (uint64_t)INT64_MAX + x->negative;
+	uint64_t value = 0;
+	int64_t i;
+	*out = 0;
+	if (x->kind != DVTI_FINITE)
+		return false;
+	if (x->n == 0)
+		return true;
+	if (x->exponent < 0 || x->exponent > 18 || x->n + x->exponent > 19)
+		return false;
+	for (i = 0; i < x->n + x->exponent; i++)
+		value = 10 * value + (i < x->n ? (uint64_t)(x->digit[i] - '0') : 0);
+	if (value > most)
+		return false;
+	*out = dvti_signed(x->negative ? 0 - value : value, 8);
+	return true;
+}
+
+DVTI_FN dvti_parsed dvti_number_parse(const char *text, size_t n, char point, dvt_dtype dtype,
+									  void *to, int64_t i) {
+	dvti_decimal x;
+	int64_t value;
+	if (!dvti_decimal_read(&x, text, n, point))
+		return DVTI_PARSED_TEXT;
+	if (dvt_dtype_is_float(dtype)) {
+		dvti_float_layout layout = dvti_float_layout_of(dtype);
+		dvti_store_bits((char *)to, (int)dvt_dtype_size(dtype), i, dvti_decimal_bits(&x, layout));
+		return DVTI_PARSED;
+	}
+	if (!dvti_decimal_int(&x, &value) || value < dvti_int_lowest(dtype) ||
+		value > dvti_int_largest(dtype))
+		return DVTI_PARSED_OUTSIDE;
+	dvti_store_int(dtype, (char *)to, i, value);
+	return DVTI_PARSED;
+}
+
+#undef DVTI_DECIMAL_DIGITS
+#undef DVTI_DECIMAL_LOW
+#undef DVTI_DECIMAL_HIGH
+#undef DVTI_SHORT_DIGITS
+#undef DVTI_SHORT_POWER
+/* ==== end dvt_number_parse.c ==== */
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params format: a list of arrays, each with version, shape and dtype, and then
    their names. Sizes are checked against the remaining bytes before anything is allocated. The
@@ -46307,47 +48965,18 @@ DVT_API dvt_status dvt_save_npz_compressed(const char *path, dvt_array *const *a
 #define DVTI_PARAMS_V3 0xf993facau
 
 typedef struct dvti_params_reader {
-	dvti_source in;
+	dvti_source *in;
 	int64_t n, at; /* number of arrays; index of the one being read */
 } dvti_params_reader;
 
 /* ---- errors ---- */
 static bool dvti_params_wrong(dvti_params_reader *r, const char *wrong) {
-	return dvti_source_wrong(&r->in, "%s; fetch or write the file again", wrong);
+	return dvti_source_wrong(r->in, "%s; fetch or write the file again", wrong);
 }
 
 static bool dvti_params_wrong_array(dvti_params_reader *r, const char *wrong) {
-	return dvti_source_wrong(&r->in, "array %lld of %lld %s; fetch or write the file again",
+	return dvti_source_wrong(r->in, "array %lld of %lld %s; fetch or write the file again",
 							 (long long)r->at, (long long)r->n, wrong);
-}
-
-static bool dvti_bytes_contain(const unsigned char *at, size_t size, const char *text) {
-	size_t n = strlen(text), i;
-	for (i = 0; i + n <= size; i++)
-		if (memcmp(at + i, text, n) == 0)
-			return true;
-	return false;
-}
-
-/* Recognizes other formats that use the same file extension. */
-static bool dvti_params_other_format(dvti_params_reader *r) {
-	const unsigned char *at;
-	size_t size;
-	const char *is;
-	dvti_source_peek(&r->in, 512);
-	at = r->in.at;
-	size = r->in.ready;
-	if (size >= 4 && memcmp(at, "PK\3\4", 4) == 0)
-		is = dvti_bytes_contain(at, size < 512 ? size : 512, "data.pkl")
-				 ? "a PyTorch file; load it there and save its arrays with numpy.savez"
-				 : "a NumPy .npz archive, as MXNet 2 writes in np mode; read it with dvt_load_npz";
-	else if (size >= 6 && memcmp(at, "\x93NUMPY", 6) == 0)
-		is = "a NumPy .npy file; read it with dvt_load_npy";
-	else
-		is = "not an MXNet parameter file (those begin with 12 01 00 00); check that the path "
-			 "names the "
-			 "right one";
-	return dvti_source_wrong(&r->in, "this is %s", is);
 }
 
 /* ---- one array ---- */
@@ -46377,7 +49006,7 @@ static bool dvti_params_shape(dvti_params_reader *r, int64_t ndim, int extent_by
 		return dvti_params_wrong_array(r, "has more than 8 axes, or an unknown number of them");
 	shape->ndim = (int)ndim;
 	for (i = 0; i < shape->ndim; i++) {
-		uint64_t extent = dvti_source_le(&r->in, extent_bytes);
+		uint64_t extent = dvti_source_le(r->in, extent_bytes);
 		shape->dim[i] = dvti_signed(extent, 8);
 		if (shape->dim[i] < 0)
 			return dvti_params_wrong_array(r, "has a negative extent");
@@ -46391,41 +49020,41 @@ static dvt_array *dvti_params_data(dvti_params_reader *r, dvt_shape shape, dvt_c
 	dvti_stored stored;
 	dvt_array *x;
 	int64_t bytes;
-	dvti_source_skip(&r->in, 8); /* the device it was saved from */
-	if (!dvti_params_type(r, dvti_signed(dvti_source_le(&r->in, 4), 4), &stored))
+	dvti_source_skip(r->in, 8); /* the device it was saved from */
+	if (!dvti_params_type(r, dvti_signed(dvti_source_le(r->in, 4), 4), &stored))
 		return NULL;
 	if (!dvti_stored_bytes(&stored, &shape, &bytes)) {
 		dvti_params_wrong_array(r, "has a shape that is more than any file holds");
 		return NULL;
 	}
-	if (r->in.ended || bytes > dvti_source_left(&r->in)) {
+	if (r->in->ended || bytes > dvti_source_left(r->in)) {
 		dvti_params_wrong_array(r, "goes beyond the end of the file");
 		return NULL;
 	}
-	x = dvti_stored_array(&stored, &r->in, shape, false, ctx);
-	if (!x && r->in.ended)
+	x = dvti_stored_array(&stored, r->in, shape, false, ctx);
+	if (!x && r->in->ended)
 		dvti_params_wrong_array(r, "goes beyond the end of the file");
 	return x;
 }
 
 /* Reads version and shape. The oldest version has no version number: it begins with its ndim. */
 static bool dvti_params_head(dvti_params_reader *r, dvt_shape *shape) {
-	uint32_t version = (uint32_t)dvti_source_le(&r->in, 4);
+	uint32_t version = (uint32_t)dvti_source_le(r->in, 4);
 	bool numbered = version == DVTI_PARAMS_V2 || version == DVTI_PARAMS_V3;
 	int64_t ndim;
-	if (r->in.ended)
+	if (r->in->ended)
 		return dvti_params_wrong_array(r, "goes beyond the end of the file");
-	if (numbered && dvti_source_le(&r->in, 4) != 0)
+	if (numbered && dvti_source_le(r->in, 4) != 0)
 		return dvti_params_wrong_array(
 			r, "is sparse (row_sparse or csr), which devtensor does not have: convert it with "
 			   ".tostype('default') before saving");
 	if (numbered || version == DVTI_PARAMS_V1)
-		ndim = dvti_signed(dvti_source_le(&r->in, 4), 4);
+		ndim = dvti_signed(dvti_source_le(r->in, 4), 4);
 	else if (version <= DVT_MAX_DIMS)
 		ndim = version;
 	else
 		return dvti_params_wrong_array(r, "has an unknown version number");
-	if (r->in.ended)
+	if (r->in->ended)
 		return dvti_params_wrong_array(r, "goes beyond the end of the file");
 	if (ndim == (version == DVTI_PARAMS_V3 ? -1 : 0))
 		return dvti_params_wrong_array(r, "is without shape and values, which MXNet "
@@ -46435,57 +49064,55 @@ static bool dvti_params_head(dvti_params_reader *r, dvt_shape *shape) {
 
 /* ---- names ---- */
 static bool dvti_params_name(dvti_params_reader *r, char **name) {
-	uint64_t length = dvti_source_le(&r->in, 8);
-	if (r->in.ended || length > (uint64_t)dvti_source_left(&r->in))
-		return dvti_params_wrong_array(r, "has a name that goes beyond the end of the file");
-	*name = (char *)dvti_alloc((size_t)length + 1);
-	if (!*name) {
-		dvti_fail_memory(r->in.function, (int64_t)length + 1);
-		return false;
-	}
-	if (!dvti_source_read(&r->in, *name, (int64_t)length))
-		return dvti_params_wrong_array(r, "has a name that goes beyond the end of the file");
-	if (memchr(*name, 0, (size_t)length))
-		return dvti_params_wrong_array(r, "has a name with a zero byte");
-	(*name)[length] = 0;
-	return true;
+	const char *wrong = NULL;
+	*name = dvti_source_text(r->in, &wrong);
+	if (wrong)
+		dvti_source_wrong(r->in,
+						  "array %lld of %lld has a name that %s; fetch or write the file again",
+						  (long long)r->at, (long long)r->n, wrong);
+	return *name != NULL;
 }
 
 static bool dvti_params_names(dvti_params_reader *r, dvt_array_list *list) {
-	uint64_t count = dvti_source_le(&r->in, 8);
+	uint64_t count = dvti_source_le(r->in, 8);
 	const char *duplicate = NULL;
-	if (r->in.ended)
+	if (r->in->ended)
 		return dvti_params_wrong(r, "it ends before the names of its arrays");
 	if (count != 0 && count != (uint64_t)r->n)
 		return dvti_params_wrong(r, "it does not have as many names as arrays");
-	if (count != 0 && !dvti_array_list_begin_names(r->in.function, list))
+	if (count != 0 && !dvti_array_list_begin_names(r->in->function, list))
 		return false;
 	for (r->at = 0; count != 0 && r->at < r->n; r->at++)
 		if (!dvti_params_name(r, &list->name[r->at]))
 			return false;
-	if (!dvti_source_at_end(&r->in))
+	if (!dvti_source_at_end(r->in))
 		return dvti_params_wrong(r, "extra data follows its end");
-	if (count > 1 &&
-		!dvti_names_duplicate(r->in.function, (const char *const *)list->name, list->n, &duplicate))
+	if (count > 1 && !dvti_names_duplicate(r->in->function, (const char *const *)list->name,
+										   list->n, 1, &duplicate))
 		return false;
 	return !duplicate ||
-		   dvti_source_wrong(&r->in,
+		   dvti_source_wrong(r->in,
 							 "two arrays are named \"%.100s\"; write the file again with "
 							 "different names",
 							 duplicate);
 }
 
 /* ---- reading ---- */
+DVTI_FN bool dvti_params_recognizes(dvti_source *in) {
+	return dvti_source_peek(in, 8) && dvti_bytes_value(in->at, 8, false) == DVTI_PARAMS_LIST;
+}
+
 static bool dvti_params_begin(dvti_params_reader *r) {
 	uint64_t count;
-	if (!dvti_source_peek(&r->in, 8) || dvti_bytes_value(r->in.at, 8, false) != DVTI_PARAMS_LIST)
-		return dvti_params_other_format(r);
-	dvti_source_skip(&r->in, 16); /* and 8 reserved bytes */
-	count = dvti_source_le(&r->in, 8);
-	if (r->in.ended)
+	if (!dvti_params_recognizes(r->in))
+		return dvti_source_other_format(r->in,
+										"an MXNet parameter file (those begin with 12 01 00 00)");
+	dvti_source_skip(r->in, 16); /* and 8 reserved bytes */
+	count = dvti_source_le(r->in, 8);
+	if (r->in->ended)
 		return dvti_params_wrong(r, "it ends within its header");
 	/* A record has at least 12 bytes. */
-	if (count > (uint64_t)dvti_source_left(&r->in) / 12 || count > (uint64_t)INT_MAX)
+	if (count > (uint64_t)dvti_source_left(r->in) / 12 || count > (uint64_t)INT_MAX)
 		return dvti_params_wrong(r, "its header promises more arrays than the file can hold");
 	r->n = (int64_t)count;
 	return true;
@@ -46495,51 +49122,29 @@ static bool dvti_params_fill(dvti_params_reader *r, dvt_array_list *list, dvt_ct
 	for (r->at = 0; r->at < r->n; r->at++) {
 		dvt_shape shape = DVT_SCALAR;
 		dvt_array *x = dvti_params_head(r, &shape) ? dvti_params_data(r, shape, ctx) : NULL;
-		if (!x || !dvti_array_list_add(r->in.function, list, x))
+		if (!x || !dvti_array_list_add(r->in->function, list, x))
 			return false;
 	}
 	return dvti_params_names(r, list);
 }
 
-static dvt_array_list *dvti_params_read(dvti_params_reader *r, dvt_ctx ctx) {
-	dvt_array_list *list = NULL;
-	dvt_scope_guard scope = dvt_scope_begin();
-	if (dvti_params_begin(r)) {
-		list = dvti_array_list_new(r->in.function);
-		if (list && !dvti_params_fill(r, list, ctx))
-			list = NULL;
-	}
-	dvt_keep(list);
-	dvt_scope_end(&scope);
-	return list;
+DVTI_FN dvt_array_list *dvti_params_list(dvti_source *in, dvt_ctx ctx) {
+	dvti_params_reader r;
+	dvt_array_list *list;
+	memset(&r, 0, sizeof r);
+	r.in = in;
+	if (!dvti_params_begin(&r))
+		return NULL;
+	list = dvti_array_list_new(in->function);
+	return list && dvti_params_fill(&r, list, ctx) ? list : NULL;
 }
 
 DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx) {
-	dvti_params_reader r;
-	dvt_array_list *list;
-	if (!data) {
-		dvti_null("dvt_read_params", "data");
-		return NULL;
-	}
-	memset(&r, 0, sizeof r);
-	dvti_source_memory(&r.in, "dvt_read_params", data, bytes);
-	list = dvti_params_read(&r, ctx);
-	dvti_source_close(&r.in);
-	return list;
-}
-
-DVTI_FN dvt_array_list *dvti_params_load(const char *function, const char *path, dvt_ctx ctx) {
-	dvti_params_reader r;
-	dvt_array_list *list = NULL;
-	memset(&r, 0, sizeof r);
-	if (dvti_source_open(&r.in, function, path))
-		list = dvti_params_read(&r, ctx);
-	dvti_source_close(&r.in);
-	return list;
+	return dvti_list_read("dvt_read_params", data, bytes, ctx, dvti_params_list);
 }
 
 DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx) {
-	return dvti_params_load("dvt_load_params", path, ctx);
+	return dvti_list_load("dvt_load_params", path, ctx, dvti_params_list);
 }
 
 /* ---- writing ---- */
@@ -46589,8 +49194,7 @@ DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
 	dvti_file_out out;
 	bool ok = true;
 	int i;
-	if (!dvti_named_arrays_check(function, arrays, names, n) ||
-		!dvti_file_begin(&out, function, path))
+	if (!dvti_arrays_check(function, arrays, names, n) || !dvti_file_begin(&out, function, path))
 		return dvti_failure();
 	dvti_params_write_number(&out, DVTI_PARAMS_LIST);
 	dvti_params_write_number(&out, 0);
@@ -47160,6 +49764,657 @@ DVTI_FN bool dvti_png_write(dvti_file_out *file, const dvti_image *image) {
 	return deflater != NULL;
 }
 /* ==== end dvt_png_write.c ==== */
+/* ==== begin src/5_io/dvt_safetensors.c ==== */
+/* safetensors: 8 bytes with the length of a JSON header, the header, the elements of all tensors.
+
+   {"__metadata__": {"format": "pt"},
+    "0.weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
+
+   Everything is little-endian and in C order. Source: the README of huggingface/safetensors. */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/5_io/dvt_safetensors.c"
+#endif
+
+#define DVTI_SAFETENSORS_HEADER 100000000 /* the limit of the format */
+#define DVTI_SAFETENSORS_METADATA "__metadata__"
+
+static bool dvti_safetensors_dtype(const char *name, dvti_stored *stored) {
+	static const struct {
+		const char *name;
+		char kind;
+		int bytes;
+		dvt_dtype dtype;
+	} known[] = {{"F32", 'f', 4, DVT_F32},  {"F16", 'f', 2, DVT_F16}, {"BF16", 'f', 2, DVT_BF16},
+				 {"F64", 'f', 8, DVT_F64},  {"I64", 'i', 8, DVT_I64}, {"I32", 'i', 4, DVT_I32},
+				 {"I16", 'i', 2, DVT_I32},  {"I8", 'i', 1, DVT_I8},   {"U8", 'u', 1, DVT_U8},
+				 {"U16", 'u', 2, DVT_I32},  {"U32", 'u', 4, DVT_I64}, {"U64", 'u', 8, DVT_I64},
+				 {"BOOL", 'b', 1, DVT_BOOL}};
+
+	int i;
+	for (i = 0; i < DVTI_LENGTH(known); i++)
+		if (strcmp(known[i].name, name) == 0) {
+			stored->kind = known[i].kind;
+			stored->bytes = known[i].bytes;
+			stored->dtype = known[i].dtype;
+			stored->big_endian = false;
+			return true;
+		}
+	return false;
+}
+
+/* ---- reading ---- */
+static bool dvti_safetensors_read_dtype(dvti_tensors *t, dvti_json *json, dvti_tensor *x) {
+	if (!dvti_json_string(json))
+		return false;
+	return dvti_safetensors_dtype(json->text.at, &x->stored) ||
+		   dvti_source_wrong(t->in,
+							 "tensor \"%.100s\" has dtype %.20s, which devtensor does not have; "
+							 "convert it to F32, F16 or BF16 before saving",
+							 x->name, json->text.at);
+}
+
+static bool dvti_safetensors_read_shape(dvti_tensors *t, dvti_json *json, dvti_tensor *x) {
+	if (dvti_json_value(json) != DVTI_JSON_ARRAY)
+		return dvti_tensors_wrong(t, x, "has a shape that is no array");
+	while (dvti_json_item(json)) {
+		if (x->shape.ndim == DVT_MAX_DIMS)
+			return dvti_tensors_wrong(t, x, "has more than 8 axes");
+		if (!dvti_json_size(json, &x->shape.dim[x->shape.ndim]))
+			return false;
+		x->shape.ndim++;
+	}
+	return !json->failed;
+}
+
+static bool dvti_safetensors_read_offsets(dvti_tensors *t, dvti_json *json, dvti_tensor *x) {
+	int64_t offset[2];
+	int n = 0;
+	if (dvti_json_value(json) != DVTI_JSON_ARRAY)
+		return dvti_tensors_wrong(t, x, "has data_offsets that are no array");
+	while (dvti_json_item(json)) {
+		if (n == 2)
+			return dvti_tensors_wrong(t, x, "has more than two data_offsets");
+		if (!dvti_json_size(json, &offset[n++]))
+			return false;
+	}
+	if (json->failed)
+		return false;
+	if (n < 2 || offset[0] > offset[1])
+		return dvti_tensors_wrong(t, x, "needs data_offsets of a begin and an end after it");
+	x->begin = offset[0];
+	x->bytes = offset[1] - offset[0];
+	return true;
+}
+
+/* Reads dtype, shape and data_offsets, in any order. */
+static bool dvti_safetensors_tensor(dvti_tensors *t, dvti_json *json, dvti_tensor *x) {
+	static const struct {
+		const char *key;
+		bool (*read)(dvti_tensors *t, dvti_json *json, dvti_tensor *x);
+	} part[] = {{"dtype", dvti_safetensors_read_dtype},
+				{"shape", dvti_safetensors_read_shape},
+				{"data_offsets", dvti_safetensors_read_offsets}};
+
+	unsigned seen = 0;
+	int64_t bytes;
+	if (dvti_json_value(json) != DVTI_JSON_OBJECT)
+		return dvti_tensors_wrong(t, x, "is no object with dtype, shape and data_offsets");
+	while (dvti_json_member(json)) {
+		int i = 0;
+		while (i < DVTI_LENGTH(part) && strcmp(part[i].key, json->text.at) != 0)
+			i++;
+		if (i == DVTI_LENGTH(part) || seen & 1u << i)
+			return dvti_tensors_wrong(t, x,
+									  "has a key that is unknown or repeated; expected "
+									  "dtype, shape and data_offsets");
+		seen |= 1u << i;
+		if (!part[i].read(t, json, x))
+			return false;
+	}
+	if (json->failed)
+		return false;
+	if (seen != 7)
+		return dvti_tensors_wrong(t, x, "lacks a key; expected dtype, shape and data_offsets");
+	if (!dvti_stored_bytes(&x->stored, &x->shape, &bytes))
+		return dvti_tensors_wrong(t, x, "has a shape that is more than any file holds");
+	if (bytes == x->bytes)
+		return true;
+	return dvti_source_wrong(t->in,
+							 "tensor \"%.100s\" has shape %s, which takes %lld bytes, and %lld "
+							 "bytes of data; fetch or write the file again",
+							 x->name, dvti_shape_text(x->shape), (long long)bytes,
+							 (long long)x->bytes);
+}
+
+static bool dvti_safetensors_metadata(dvti_tensors *t, dvti_json *json) {
+	const char *duplicate = NULL;
+	if (dvti_json_value(json) != DVTI_JSON_OBJECT)
+		return dvti_source_wrong(t->in, "its __metadata__ is no object; write the file again");
+	while (dvti_json_member(json)) {
+		char *key = dvti_strdup(json->text.at);
+		bool good = key != NULL;
+		if (!good)
+			dvti_fail_memory(t->in->function, (int64_t)json->text.length + 1);
+		good = good && dvti_json_string(json) &&
+			   dvti_array_list_note(t->in->function, t->list, key, json->text.at);
+		dvti_free(key);
+		if (!good)
+			return false;
+	}
+	if (json->failed ||
+		!dvti_names_duplicate(t->in->function, (const char *const *)t->list->metadata,
+							  t->list->n_metadata, 2, &duplicate))
+		return false;
+	return !duplicate ||
+		   dvti_source_wrong(t->in,
+							 "its __metadata__ has the key \"%.100s\" twice; write the file "
+							 "again",
+							 duplicate);
+}
+
+static bool dvti_safetensors_members(dvti_tensors *t, dvti_json *json) {
+	bool noted = false;
+	if (dvti_json_value(json) != DVTI_JSON_OBJECT)
+		return false;
+	while (dvti_json_member(json)) {
+		if (strcmp(json->text.at, DVTI_SAFETENSORS_METADATA) == 0) {
+			if (noted)
+				return dvti_source_wrong(t->in, "it has __metadata__ twice; write the file again");
+			noted = true;
+			if (!dvti_safetensors_metadata(t, json))
+				return false;
+		} else {
+			char *name = dvti_strdup(json->text.at);
+			dvti_tensor *x = name ? dvti_tensors_add(t, name) : NULL;
+			if (!name)
+				dvti_fail_memory(t->in->function, (int64_t)json->text.length + 1);
+			if (!x || !dvti_safetensors_tensor(t, json, x))
+				return false;
+		}
+	}
+	return dvti_json_end(json);
+}
+
+DVTI_FN bool dvti_safetensors_recognizes(dvti_source *in) {
+	return dvti_source_peek(in, 9) && in->at[8] == '{' &&
+		   dvti_bytes_value(in->at, 8, false) <= DVTI_SAFETENSORS_HEADER;
+}
+
+static bool dvti_safetensors_header(dvti_tensors *t) {
+	uint64_t size;
+	dvti_json json;
+	bool good;
+	if (!dvti_safetensors_recognizes(t->in))
+		return dvti_source_other_format(t->in, "a safetensors file (those begin with the length of "
+											   "a header, at most 100000000, and a {)");
+	size = dvti_source_le(t->in, 8);
+	if (size > (uint64_t)dvti_source_left(t->in))
+		return dvti_source_wrong(t->in,
+								 "its header of %llu bytes goes beyond the end of the file; the "
+								 "file is cut off or damaged: fetch it again",
+								 (unsigned long long)size);
+	dvti_json_begin(&json, t->in, (int64_t)size);
+	good = dvti_safetensors_members(t, &json);
+	if (good && json.left > 0)
+		good = dvti_source_wrong(t->in, "it ends within its header; fetch it again");
+	dvti_json_free(&json);
+	return good;
+}
+
+DVTI_FN dvt_array_list *dvti_safetensors_list(dvti_source *in, dvt_ctx ctx) {
+	dvti_tensors t;
+	bool good =
+		dvti_tensors_begin(&t, in) && dvti_safetensors_header(&t) && dvti_tensors_read(&t, ctx);
+	dvt_array_list *list = good ? t.list : NULL;
+	dvti_tensors_free(&t);
+	return list;
+}
+
+/* The index of shards is a file of this format for its users. */
+static dvt_array_list *dvti_safetensors_any(dvti_source *in, dvt_ctx ctx) {
+	return dvti_shards_recognizes(in) ? dvti_shards_list(in, ctx) : dvti_safetensors_list(in, ctx);
+}
+
+DVT_API dvt_array_list *dvt_load_safetensors(const char *path, dvt_ctx ctx) {
+	return dvti_list_load("dvt_load_safetensors", path, ctx, dvti_safetensors_any);
+}
+
+DVT_API dvt_array_list *dvt_read_safetensors(const void *data, size_t bytes, dvt_ctx ctx) {
+	return dvti_list_read("dvt_read_safetensors", data, bytes, ctx, dvti_safetensors_any);
+}
+
+/* ---- writing ---- */
+typedef struct dvti_safetensors_out {
+	const char *function;
+	dvt_array *const *arrays;
+	const char *const *names, *const *metadata;
+	int n;
+	int64_t *begin; /* of each array, in the data */
+} dvti_safetensors_out;
+
+static bool dvti_safetensors_text_ok(const char *function, const char *text) {
+	if (dvti_utf8_valid(text))
+		return true;
+	dvti_fail(DVT_ERR_NAME, "%s: the text \"%.100s\" is not UTF-8, which JSON needs; convert it",
+			  function, text);
+	return false;
+}
+
+static bool dvti_safetensors_names_ok(const dvti_safetensors_out *o) {
+	int i;
+	if (!o->names && o->n > 0) {
+		dvti_null(o->function, "names");
+		return false;
+	}
+	if (!dvti_arrays_check(o->function, o->arrays, o->names, o->n))
+		return false;
+	for (i = 0; i < o->n; i++) {
+		if (!dvti_safetensors_text_ok(o->function, o->names[i]))
+			return false;
+		if (strcmp(o->names[i], DVTI_SAFETENSORS_METADATA) == 0) {
+			dvti_fail(DVT_ERR_NAME,
+					  "%s: array %d is named " DVTI_SAFETENSORS_METADATA
+					  ", which the format uses itself; give it another name",
+					  o->function, i);
+			return false;
+		}
+	}
+	return true;
+}
+
+static bool dvti_safetensors_metadata_ok(const dvti_safetensors_out *o) {
+	const char *duplicate = NULL;
+	int n = 0;
+	for (; o->metadata && o->metadata[n]; n += 2) {
+		if (!o->metadata[n + 1]) {
+			dvti_fail(DVT_ERR_VALUE,
+					  "%s: the metadata \"%.100s\" has no value; expected pairs and a NULL",
+					  o->function, o->metadata[n]);
+			return false;
+		}
+		if (!dvti_safetensors_text_ok(o->function, o->metadata[n]) ||
+			!dvti_safetensors_text_ok(o->function, o->metadata[n + 1]))
+			return false;
+	}
+	if (n && !dvti_names_duplicate(o->function, o->metadata, n / 2, 2, &duplicate))
+		return false;
+	if (duplicate)
+		dvti_fail(DVT_ERR_NAME, "%s: the metadata has the key \"%.100s\" twice; give each its own",
+				  o->function, duplicate);
+	return !duplicate;
+}
+
+/* Places the arrays by the size of their elements, the largest first. So each begins at a multiple
+   of that size. Calls write(array i) in this order; without it, only sets the places. */
+static bool dvti_safetensors_places(const dvti_safetensors_out *o, dvti_file_out *out) {
+	int64_t size, end = 0;
+	bool good = true;
+	int i;
+	for (size = 8; size > 0; size /= 2)
+		for (i = 0; i < o->n && good; i++) {
+			dvt_array *x = o->arrays[i];
+			if (dvt_dtype_size(x->dtype) != size)
+				continue;
+			o->begin[i] = end;
+			good = dvti_sum(end, dvt_nbytes(x), &end);
+			if (good && out) {
+				dvt_scope_guard scope = dvt_scope_begin();
+				dvt_array *host = dvti_stored_host(o->function, x, x->dtype);
+				good = host != NULL;
+				if (good)
+					dvti_file_write(out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
+				dvt_scope_end(&scope);
+			}
+		}
+	return good;
+}
+
+static void dvti_safetensors_write_tensor(dvti_writer *header, const dvti_safetensors_out *o,
+										  int i) {
+	static const char *const dtypes[DVT_DTYPE_COUNT] = {"F32", "F64", "F16", "BF16", "I8",
+														"U8",  "I32", "I64", "BOOL"};
+	const dvt_array *x = o->arrays[i];
+	int k;
+	dvti_json_write(header, o->names[i]);
+	dvti_writer_text(header, ":{\"dtype\":\"");
+	dvti_writer_text(header, dtypes[x->dtype]);
+	dvti_writer_text(header, "\",\"shape\":[");
+	for (k = 0; k < x->shape.ndim; k++) {
+		dvti_writer_text(header, k ? "," : "");
+		dvti_writer_int(header, x->shape.dim[k]);
+	}
+	dvti_writer_text(header, "],\"data_offsets\":[");
+	dvti_writer_int(header, o->begin[i]);
+	dvti_writer_text(header, ",");
+	dvti_writer_int(header, o->begin[i] + dvt_nbytes(o->arrays[i]));
+	dvti_writer_text(header, "]}");
+}
+
+static void dvti_safetensors_write_header(dvti_writer *header, const dvti_safetensors_out *o) {
+	int i;
+	dvti_writer_text(header, "{");
+	if (o->metadata && o->metadata[0]) {
+		dvti_writer_text(header, "\"" DVTI_SAFETENSORS_METADATA "\":{");
+		for (i = 0; o->metadata[i]; i++) {
+			dvti_json_write(header, o->metadata[i]);
+			dvti_writer_text(header, i % 2 == 0 ? ":" : o->metadata[i + 1] ? "," : "}");
+		}
+		dvti_writer_text(header, o->n ? "," : "");
+	}
+	for (i = 0; i < o->n; i++) {
+		dvti_writer_text(header, i ? "," : "");
+		dvti_safetensors_write_tensor(header, o, i);
+	}
+	dvti_writer_text(header, "}");
+	dvti_writer_repeat(header, ' ', (int64_t)(7 - (header->length + 7) % 8));
+}
+
+static dvt_status dvti_safetensors_write(const dvti_safetensors_out *o, const char *path,
+										 const dvti_writer *header) {
+	dvti_writer length = dvti_writer_begin();
+	dvti_file_out out;
+	bool good;
+	if (!dvti_file_begin(&out, o->function, path))
+		return dvti_failure();
+	dvti_writer_le(&length, header->length, 8);
+	good = !length.failed;
+	if (good) {
+		dvti_file_write(&out, length.at, length.length);
+		dvti_file_write(&out, header->at, header->length);
+		good = dvti_safetensors_places(o, &out);
+	} else
+		dvti_fail_memory(o->function, 8);
+	dvti_writer_free(&length);
+	return dvti_file_end(&out, good);
+}
+
+static dvt_status dvti_safetensors_save_all(dvti_safetensors_out *o, const char *path) {
+	dvti_writer header = dvti_writer_begin();
+	dvt_status status;
+	if (!dvti_safetensors_names_ok(o) || !dvti_safetensors_metadata_ok(o))
+		return dvti_failure();
+	o->begin = (int64_t *)dvti_alloc(sizeof *o->begin * (size_t)o->n);
+	if (!o->begin)
+		return dvti_fail_memory(o->function, (int64_t)sizeof *o->begin * o->n);
+	if (!dvti_safetensors_places(o, NULL))
+		status = dvti_fail(DVT_ERR_RANGE, "%s: the arrays take more bytes than any file holds",
+						   o->function);
+	else {
+		dvti_safetensors_write_header(&header, o);
+		if (header.failed)
+			status = dvti_fail_memory(o->function, (int64_t)header.capacity * 2);
+		else if (header.length > DVTI_SAFETENSORS_HEADER)
+			status = dvti_fail(DVT_ERR_RANGE,
+							   "%s: the header of %lld bytes is longer than the 100000000 of the "
+							   "format; save fewer arrays in one file",
+							   o->function, (long long)header.length);
+		else
+			status = dvti_safetensors_write(o, path, &header);
+	}
+	dvti_writer_free(&header);
+	dvti_free(o->begin);
+	return status;
+}
+
+DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arrays,
+										const char *const *names, int n,
+										const char *const *metadata) {
+	dvti_safetensors_out o;
+	memset(&o, 0, sizeof o);
+	o.function = "dvt_save_safetensors";
+	o.arrays = arrays;
+	o.names = names;
+	o.n = n;
+	o.metadata = metadata;
+	return dvti_safetensors_save_all(&o, path);
+}
+
+DVTI_FN dvt_status dvti_safetensors_save(const char *function, const char *path,
+										 dvt_array *const *arrays, const char *const *names,
+										 int n) {
+	dvti_safetensors_out o;
+	memset(&o, 0, sizeof o);
+	o.function = function;
+	o.arrays = arrays;
+	o.names = names;
+	o.n = n;
+	return dvti_safetensors_save_all(&o, path);
+}
+
+#undef DVTI_SAFETENSORS_HEADER
+#undef DVTI_SAFETENSORS_METADATA
+/* ==== end dvt_safetensors.c ==== */
+/* ==== begin src/5_io/dvt_shards.c ==== */
+/* Models in several safetensors files ("shards"). An index next to them says which shard has which
+   array:
+
+   {"metadata": {...}, "weight_map": {"0.weight": "model-00001-of-00002.safetensors", ...}}
+
+   Shards are read one after the other. Each must have exactly the arrays that the index promises,
+   and be a file in the directory of the index. */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/5_io/dvt_shards.c"
+#endif
+
+typedef struct dvti_shard_entry {
+	char *name, *file;
+	int at; /* its place in the index */
+} dvti_shard_entry;
+
+typedef struct dvti_shards {
+	dvti_source *in;      /* the index */
+	dvt_array_list *list; /* the result, in the order of the index */
+	dvti_shard_entry *item;
+	int n;
+	size_t capacity;
+} dvti_shards;
+
+DVTI_FN bool dvti_shards_recognizes(dvti_source *in) {
+	return dvti_source_peek(in, 1) && *in->at == '{' && !dvti_safetensors_recognizes(in);
+}
+
+/* ---- the index ---- */
+static bool dvti_shards_memory(const dvti_shards *s, size_t bytes) {
+	dvti_fail_memory(s->in->function, (int64_t)bytes);
+	return false;
+}
+
+/* A name is that of a file in the same directory on every system. */
+static bool dvti_shards_file_ok(const char *file) {
+	return *file && !strpbrk(file, "/\\:") && strcmp(file, ".") != 0 && strcmp(file, "..") != 0;
+}
+
+static bool dvti_shards_entry(dvti_shards *s, dvti_json *json) {
+	dvti_shard_entry *entry;
+	if (s->n == INT_MAX ||
+		!dvti_grow((void **)&s->item, &s->capacity, (size_t)s->n + 1, sizeof *s->item))
+		return dvti_shards_memory(s, sizeof *s->item * ((size_t)s->n + 1));
+	entry = &s->item[s->n];
+	memset(entry, 0, sizeof *entry);
+	entry->at = s->n++;
+	if (!(entry->name = dvti_strdup(json->text.at)))
+		return dvti_shards_memory(s, json->text.length + 1);
+	if (!dvti_json_string(json))
+		return false;
+	if (!dvti_shards_file_ok(json->text.at))
+		return dvti_source_wrong(s->in,
+								 "\"%.100s\" is in the file \"%.100s\"; expected the name of a "
+								 "file in the same directory",
+								 entry->name, json->text.at);
+	if (!(entry->file = dvti_strdup(json->text.at)))
+		return dvti_shards_memory(s, json->text.length + 1);
+	return true;
+}
+
+static bool dvti_shards_map(dvti_shards *s, dvti_json *json) {
+	if (dvti_json_value(json) != DVTI_JSON_OBJECT)
+		return dvti_source_wrong(s->in, "its weight_map is no object; write the file again");
+	while (dvti_json_member(json))
+		if (!dvti_shards_entry(s, json))
+			return false;
+	return !json->failed;
+}
+
+static bool dvti_shards_members(dvti_shards *s, dvti_json *json) {
+	bool found = false;
+	if (dvti_json_value(json) != DVTI_JSON_OBJECT)
+		return dvti_source_wrong(s->in, "it is JSON, but no object; expected the index of a model");
+	while (dvti_json_member(json)) {
+		bool map = strcmp(json->text.at, "weight_map") == 0;
+		if (map && found)
+			return dvti_source_wrong(s->in, "it has weight_map twice; write the file again");
+		found = found || map;
+		if (map ? !dvti_shards_map(s, json) : !dvti_json_skip(json))
+			return false;
+	}
+	if (!dvti_json_end(json))
+		return false;
+	return found ||
+		   dvti_source_wrong(s->in, "it is JSON without a weight_map; expected a file of arrays, "
+									"or the index of safetensors files");
+}
+
+/* Gives copies of the names to the list, and checks them. */
+static bool dvti_shards_names(dvti_shards *s) {
+	const char *duplicate = NULL;
+	int i;
+	if (!dvti_array_list_reserve(s->in->function, s->list, s->n))
+		return false;
+	for (i = 0; i < s->n; i++)
+		if (!(s->list->name[i] = dvti_strdup(s->item[i].name)))
+			return dvti_shards_memory(s, strlen(s->item[i].name) + 1);
+	if (!dvti_names_duplicate(s->in->function, (const char *const *)s->list->name, s->n, 1,
+							  &duplicate))
+		return false;
+	return !duplicate ||
+		   dvti_source_wrong(s->in, "it has \"%.100s\" twice; write the file again", duplicate);
+}
+
+static bool dvti_shards_index(dvti_shards *s) {
+	dvti_json json;
+	bool good;
+	dvti_json_begin(&json, s->in, dvti_source_left(s->in));
+	good = dvti_shards_members(s, &json);
+	dvti_json_free(&json);
+	return good && dvti_shards_names(s);
+}
+
+/* ---- the shards ---- */
+static int dvti_shards_by_name(const void *a, const void *b) {
+	return strcmp(((const dvti_shard_entry *)a)->name, ((const dvti_shard_entry *)b)->name);
+}
+
+static int dvti_shards_by_file(const void *a, const void *b) {
+	int order = strcmp(((const dvti_shard_entry *)a)->file, ((const dvti_shard_entry *)b)->file);
+	return order ? order : dvti_shards_by_name(a, b);
+}
+
+/* Moves the arrays of a shard to the entries that name them. Writes the names of other arrays to
+   `other`, and after them those of entries without an array. Sets the numbers of both. */
+static void dvti_shards_match(dvti_shards *s, dvt_array_list *shard, const dvti_shard_entry *entry,
+							  int n, const char **other, int *extra, int *missing) {
+	int i;
+	*extra = *missing = 0;
+	for (i = 0; i < shard->n; i++) {
+		dvti_shard_entry key, *found;
+		key.name = shard->name[i];
+		found =
+			(dvti_shard_entry *)bsearch(&key, entry, (size_t)n, sizeof *entry, dvti_shards_by_name);
+		if (!found)
+			other[(*extra)++] = shard->name[i];
+		else if (!s->list->array[found->at])
+			s->list->array[found->at] = (dvt_array *)dvti_own(shard->array[i]);
+	}
+	for (i = 0; i < n; i++)
+		if (!s->list->array[entry[i].at])
+			other[*extra + (*missing)++] = entry[i].name;
+}
+
+static bool dvti_shards_take(dvti_shards *s, dvt_array_list *shard, const dvti_shard_entry *entry,
+							 int n) {
+	size_t most = (size_t)shard->n + (size_t)n;
+	const char **other = (const char **)dvti_alloc(sizeof *other * most);
+	char lacks[300], has[300];
+	int missing, extra;
+	if (!other)
+		return dvti_shards_memory(s, sizeof *other * most);
+	dvti_shards_match(s, shard, entry, n, other, &extra, &missing);
+	if (missing || extra)
+		dvti_source_wrong(s->in,
+						  "\"%.100s\" has other arrays than this index says: missing are %s, "
+						  "unexpected are %s; fetch all files again",
+						  entry->file,
+						  dvti_brief_names(lacks, sizeof lacks, missing, other + extra),
+						  dvti_brief_names(has, sizeof has, extra, other));
+	dvti_free((void *)other);
+	return !missing && !extra;
+}
+
+/* Keeps the metadata of all shards; of a key that several have, the first value. */
+static bool dvti_shards_metadata(dvti_shards *s, const dvt_array_list *shard) {
+	const char *key, *value;
+	int i;
+	for (i = 0; (value = dvt_array_list_metadata_at(shard, i, &key)) != NULL; i++)
+		if (!dvt_array_list_metadata(s->list, key) &&
+			!dvti_array_list_note(s->in->function, s->list, key, value))
+			return false;
+	return true;
+}
+
+/* Reads the shard of n entries, which are sorted by name. */
+static bool dvti_shards_read(dvti_shards *s, const dvti_shard_entry *entry, int n, dvt_ctx ctx) {
+	size_t directory = dvti_path_directory(s->in->what);
+	size_t bytes = directory + strlen(entry->file) + 1;
+	char *path = (char *)dvti_alloc(bytes);
+	dvt_array_list *shard;
+	dvt_scope_guard scope;
+	bool good;
+	if (!path)
+		return dvti_shards_memory(s, bytes);
+	memcpy(path, s->in->what, directory);
+	memcpy(path + directory, entry->file, strlen(entry->file) + 1);
+	scope = dvt_scope_begin();
+	shard = dvti_list_load(s->in->function, path, ctx, dvti_safetensors_list);
+	good = shard && dvti_shards_take(s, shard, entry, n) && dvti_shards_metadata(s, shard);
+	dvt_scope_end(&scope);
+	dvti_free(path);
+	return good;
+}
+
+static bool dvti_shards_read_all(dvti_shards *s, dvt_ctx ctx) {
+	int first, last;
+	if (s->n > 1)
+		qsort(s->item, (size_t)s->n, sizeof *s->item, dvti_shards_by_file);
+	for (first = 0; first < s->n; first = last) {
+		for (last = first + 1; last < s->n && strcmp(s->item[first].file, s->item[last].file) == 0;)
+			last++;
+		if (!dvti_shards_read(s, &s->item[first], last - first, ctx))
+			return false;
+	}
+	return true;
+}
+
+DVTI_FN dvt_array_list *dvti_shards_list(dvti_source *in, dvt_ctx ctx) {
+	dvti_shards s;
+	bool good;
+	int i;
+	memset(&s, 0, sizeof s);
+	s.in = in;
+	if (in->fd < 0) {
+		dvti_source_wrong(in, "this is JSON, perhaps the index of a model in several safetensors "
+							  "files; load it by its path, because it names files");
+		return NULL;
+	}
+	s.list = dvti_array_list_new(in->function);
+	good = s.list && dvti_shards_index(&s) && dvti_shards_read_all(&s, ctx);
+	for (i = 0; i < s.n; i++) {
+		dvti_free(s.item[i].name);
+		dvti_free(s.item[i].file);
+	}
+	dvti_free(s.item);
+	return good ? s.list : NULL;
+}
+/* ==== end dvt_shards.c ==== */
 /* ==== begin src/5_io/dvt_source.c ==== */
 /* Buffered sources of bytes for every format: from memory, from a file or a part of one by a buffer
    of 64 KiB, or decompressed (dvt_unpack.c). A source knows an upper bound of the remaining bytes.
@@ -47435,6 +50690,36 @@ DVTI_FN uint64_t dvti_source_be(dvti_source *in, int bytes) {
 	return dvti_source_value(in, bytes, true);
 }
 
+DVTI_FN bool dvti_source_zeros(dvti_source *in, int64_t n) {
+	bool zero = true;
+	for (; n > 0 && zero && !in->ended; n--)
+		zero = dvti_source_le(in, 1) == 0;
+	return (zero && !in->ended) ||
+		   dvti_source_wrong(in, "%s; fetch or write the file again",
+							 zero ? "it ends within padding" : "its padding is not 0");
+}
+
+DVTI_FN char *dvti_source_text(dvti_source *in, const char **wrong) {
+	uint64_t length = dvti_source_le(in, 8);
+	char *text;
+	*wrong = "goes beyond the end of the file";
+	if (in->ended || length > (uint64_t)dvti_source_left(in))
+		return NULL;
+	text = length < SIZE_MAX ? (char *)dvti_alloc((size_t)length + 1) : NULL;
+	if (!text) {
+		dvti_fail_memory(in->function, (int64_t)length + 1);
+		*wrong = NULL;
+	} else if (dvti_source_read(in, text, (int64_t)length)) {
+		*wrong = memchr(text, 0, (size_t)length) ? "contains a zero byte" : NULL;
+		text[length] = 0;
+	}
+	if (text && *wrong) {
+		dvti_free(text);
+		text = NULL;
+	}
+	return text;
+}
+
 DVTI_FN int64_t dvti_signed(uint64_t value, int bytes) {
 	uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
 	int64_t result;
@@ -47475,7 +50760,7 @@ DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_
 #endif
 
 /* ---- stored elements ---- */
-static void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value) {
+DVTI_FN void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value) {
 	int32_t narrow = (int32_t)value;
 	if (dtype == DVT_I64)
 		memcpy(to + 8 * i, &value, 8);
@@ -47487,8 +50772,7 @@ static void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value) 
 		memcpy(to + i, &narrow, 1);
 }
 
-/* Stores the bits of a float, in the byte order of this machine. */
-static void dvti_store_bits(char *to, int bytes, int64_t i, uint64_t value) {
+DVTI_FN void dvti_store_bits(char *to, int bytes, int64_t i, uint64_t value) {
 	uint32_t b32 = (uint32_t)value;
 	uint16_t b16 = (uint16_t)value;
 	if (bytes == 8)
@@ -47727,20 +51011,166 @@ static void dvti_swap_bytes(unsigned char *at, int bytes, int64_t n) {
 }
 
 /* Reads values explicitly: the guard of implicit reads does not apply. */
-DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
+DVTI_FN dvt_array *dvti_host_array(const char *function, dvt_array *x, dvt_dtype dtype, bool copy) {
 	dvt_array *host;
-	bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
-	if (!swap && dvti_is_host_memory(x->storage->ctx) && x->dtype == dtype && dvt_is_contiguous(x))
+	if (!copy && dvti_is_host_memory(x->storage->ctx) && x->dtype == dtype && dvt_is_contiguous(x))
 		return dvt_wait(x) == DVT_OK ? x : NULL;
 	host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
 	if (!host || dvti_copy_elements(function, host, x) != DVT_OK || dvt_wait(host) != DVT_OK)
 		return NULL;
-	if (swap)
+	return host;
+}
+
+DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
+	bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
+	dvt_array *host = dvti_host_array(function, x, dtype, swap);
+	if (host && swap)
 		dvti_swap_bytes((unsigned char *)dvti_view_of(host).data, (int)dvt_dtype_size(dtype),
 						dvt_size(host));
 	return host;
 }
 /* ==== end dvt_stored.c ==== */
+/* ==== begin src/5_io/dvt_tensors.c ==== */
+/* Directories of tensors, as safetensors and GGUF have them. The places of all tensors are checked
+   before any element is read: they fill the data without holes and without overlaps. So no byte of
+   a file has two meanings, and none is hidden. Tensors are read in the order of their places. So
+   pipes and memory work as files do. */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/5_io/dvt_tensors.c"
+#endif
+
+DVTI_FN bool dvti_tensors_begin(dvti_tensors *t, dvti_source *in) {
+	memset(t, 0, sizeof *t);
+	t->in = in;
+	t->alignment = 1;
+	t->list = dvti_array_list_new(in->function);
+	return t->list != NULL;
+}
+
+DVTI_FN dvti_tensor *dvti_tensors_add(dvti_tensors *t, char *name) {
+	size_t need = (size_t)t->n + 1;
+	dvti_tensor *x;
+	if (t->n == INT_MAX || !dvti_grow((void **)&t->item, &t->capacity, need, sizeof *t->item)) {
+		dvti_fail_memory(t->in->function, (int64_t)(need * sizeof *t->item));
+		dvti_free(name);
+		return NULL;
+	}
+	x = &t->item[t->n];
+	memset(x, 0, sizeof *x);
+	x->name = name;
+	x->at = t->n++;
+	return x;
+}
+
+DVTI_FN void dvti_tensors_free(dvti_tensors *t) {
+	int i;
+	for (i = 0; i < t->n; i++)
+		dvti_free(t->item[i].name);
+	dvti_free(t->item);
+	memset(t, 0, sizeof *t);
+}
+
+DVTI_FN bool dvti_tensors_wrong(const dvti_tensors *t, const dvti_tensor *x, const char *wrong) {
+	return dvti_source_wrong(t->in, "tensor \"%.100s\" %s; fetch or write the file again", x->name,
+							 wrong);
+}
+
+/* Gives the names to the list, in the order of the header. */
+static bool dvti_tensors_names(dvti_tensors *t) {
+	const char *const *names;
+	const char *duplicate = NULL;
+	int i;
+	if (!dvti_array_list_reserve(t->in->function, t->list, t->n))
+		return false;
+	for (i = 0; i < t->n; i++) {
+		t->list->name[i] = t->item[i].name;
+		t->item[i].name = NULL;
+	}
+	names = (const char *const *)t->list->name;
+	if (!dvti_names_duplicate(t->in->function, names, t->n, 1, &duplicate))
+		return false;
+	return !duplicate || dvti_source_wrong(t->in,
+										   "two tensors are named \"%.100s\"; write the file again "
+										   "with different names",
+										   duplicate);
+}
+
+/* A tensor without elements comes before the one that begins at the same place. */
+static int dvti_tensors_compare(const void *a, const void *b) {
+	const dvti_tensor *x = (const dvti_tensor *)a, *y = (const dvti_tensor *)b;
+	if (x->begin != y->begin)
+		return x->begin < y->begin ? -1 : 1;
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Returns the first multiple of the alignment from `at` on. at <= the bytes of a file. */
+static int64_t dvti_tensors_align(const dvti_tensors *t, int64_t at) {
+	int64_t over = at % t->alignment, aligned;
+	if (over == 0)
+		return at;
+	return dvti_sum(at, t->alignment - over, &aligned) ? aligned : INT64_MAX;
+}
+
+static bool dvti_tensors_places(dvti_tensors *t) {
+	int64_t end = 0, left = dvti_source_left(t->in);
+	int i;
+	if (t->n > 1)
+		qsort(t->item, (size_t)t->n, sizeof *t->item, dvti_tensors_compare);
+	for (i = 0; i < t->n; i++) {
+		const dvti_tensor *x = &t->item[i];
+		int64_t begin = dvti_tensors_align(t, end);
+		if (x->begin != begin)
+			return dvti_source_wrong(t->in,
+									 "tensor \"%.100s\" begins at byte %lld of the data; expected "
+									 "%lld, because tensors follow each other without a hole or an "
+									 "overlap: fetch or write the file again",
+									 t->list->name[x->at], (long long)x->begin, (long long)begin);
+		if (!dvti_sum(begin, x->bytes, &end) || end > left)
+			return dvti_source_wrong(t->in,
+									 "tensor \"%.100s\" goes beyond the end of the file; the file "
+									 "is cut off or damaged: fetch it again",
+									 t->list->name[x->at]);
+	}
+	if (!t->in->known || left == end || left == dvti_tensors_align(t, end))
+		return true;
+	return dvti_source_wrong(t->in,
+							 "%lld bytes follow its last tensor; fetch or write the file again",
+							 (long long)(left - end));
+}
+
+static bool dvti_tensors_fill(dvti_tensors *t, dvt_ctx ctx) {
+	int64_t end = 0;
+	int i;
+	for (i = 0; i < t->n; i++) {
+		const dvti_tensor *x = &t->item[i];
+		dvt_array *array;
+		if (!dvti_source_zeros(t->in, x->begin - end))
+			return false;
+		array = dvti_stored_array(&x->stored, t->in, x->shape, false, ctx);
+		if (!array)
+			return t->in->ended ? dvti_source_wrong(t->in,
+													"it ends within tensor \"%.100s\"; fetch or "
+													"write the file again",
+													t->list->name[x->at])
+								: false;
+		dvti_scope_take(array);
+		t->list->array[x->at] = array;
+		end = x->begin + x->bytes;
+	}
+	if (dvti_source_at_end(t->in))
+		return true;
+	return dvti_source_zeros(t->in, dvti_tensors_align(t, end) - end) &&
+		   (dvti_source_at_end(t->in) ||
+			dvti_source_wrong(t->in, "more bytes follow its last tensor; fetch or write the file "
+									 "again"));
+}
+
+DVTI_FN bool dvti_tensors_read(dvti_tensors *t, dvt_ctx ctx) {
+	return dvti_tensors_names(t) && dvti_tensors_places(t) && dvti_tensors_fill(t, ctx);
+}
+/* ==== end dvt_tensors.c ==== */
 /* ==== begin src/5_io/dvt_unpack.c ==== */
 /* Decompresses what wraps deflate: gzip (RFC 1952) with all optional header fields and several
    members, zlib (RFC 1950), and the members of zip archives. Verifies lengths and checksums. The
@@ -48468,100 +51898,16 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #endif
 /* ==== end level_cold.inl ==== */
 /* ==== begin src/5_io/dvt_float_text.c ==== */
-/* Computes the exact decimal digits of a binary float with a fixed-size big integer. Generates
-   digits after Steele and White ("How to print floating-point numbers accurately", 1990), with the
-   scaling of Burger and Dybvig (1996). Writes fixed and scientific notation. Uses no printf, so
-   neither the locale nor the rounding of the C library matters. */
+/* Computes the exact decimal digits of a binary float with big integers. Generates digits after
+   Steele and White ("How to print floating-point numbers accurately", 1990), with the scaling of
+   Burger and Dybvig (1996). Writes fixed and scientific notation. Uses no printf, so neither the
+   locale nor the rounding of the C library matters. */
 #ifdef DEVTENSOR_LINES
 #line 5 "src/5_io/dvt_float_text.c"
 #endif
 
-/* The largest number needed is 2^1077 * 10 (for the smallest float64). */
-#define DVTI_BIG_WORDS 36
 /* A float64 has at most 767 significant decimal digits. */
 #define DVTI_DIGITS 800
-
-typedef struct dvti_big {
-	int n;
-	uint32_t word[DVTI_BIG_WORDS]; /* low words first; words at n and above are unused */
-} dvti_big;
-
-static void dvti_big_set(dvti_big *x, uint64_t value) {
-	x->word[0] = (uint32_t)value;
-	x->word[1] = (uint32_t)(value >> 32);
-	x->n = value >> 32 ? 2 : value ? 1 : 0;
-}
-
-static void dvti_big_shift(dvti_big *x, int bits) {
-	int words = bits / 32, rest = bits % 32, i;
-	uint32_t carry = 0;
-	if (!x->n || !bits)
-		return;
-	for (i = 0; rest && i < x->n; i++) {
-		uint32_t w = x->word[i];
-		x->word[i] = w << rest | carry;
-		carry = w >> (32 - rest);
-	}
-	if (carry)
-		x->word[x->n++] = carry;
-	memmove(x->word + words, x->word, sizeof x->word[0] * (size_t)x->n);
-	memset(x->word, 0, sizeof x->word[0] * (size_t)words);
-	x->n += words;
-}
-
-static void dvti_big_times(dvti_big *x, uint32_t factor) {
-	uint64_t carry = 0;
-	int i;
-	for (i = 0; i < x->n; i++) {
-		carry += (uint64_t)x->word[i] * factor;
-		x->word[i] = (uint32_t)carry;
-		carry >>= 32;
-	}
-	if (carry)
-		x->word[x->n++] = (uint32_t)carry;
-}
-
-static void dvti_big_times_power_of_10(dvti_big *x, int power) {
-	for (; power >= 9; power -= 9)
-		dvti_big_times(x, 1000000000u);
-	for (; power > 0; power--)
-		dvti_big_times(x, 10);
-}
-
-static int dvti_big_compare(const dvti_big *a, const dvti_big *b) {
-	int i;
-	if (a->n != b->n)
-		return a->n < b->n ? -1 : 1;
-	for (i = a->n - 1; i >= 0; i--)
-		if (a->word[i] != b->word[i])
-			return a->word[i] < b->word[i] ? -1 : 1;
-	return 0;
-}
-
-static void dvti_big_add(dvti_big *x, const dvti_big *y) {
-	uint64_t carry = 0;
-	int i;
-	for (i = 0; i < x->n || i < y->n || carry; i++) {
-		carry += (uint64_t)(i < x->n ? x->word[i] : 0) + (i < y->n ? y->word[i] : 0);
-		x->word[i] = (uint32_t)carry;
-		carry >>= 32;
-		if (i >= x->n)
-			x->n = i + 1;
-	}
-}
-
-/* Requires x >= y. */
-static void dvti_big_subtract(dvti_big *x, const dvti_big *y) {
-	uint64_t borrow = 0;
-	int i;
-	for (i = 0; i < x->n; i++) {
-		uint64_t difference = (uint64_t)x->word[i] - (i < y->n ? y->word[i] : 0) - borrow;
-		x->word[i] = (uint32_t)difference;
-		borrow = difference >> 63;
-	}
-	while (x->n && !x->word[x->n - 1])
-		x->n--;
-}
 
 /* Returns x / y, which is 0 to 9. Leaves the remainder in x. */
 static int dvti_big_digit(dvti_big *x, const dvti_big *y) {
@@ -48572,9 +51918,10 @@ static int dvti_big_digit(dvti_big *x, const dvti_big *y) {
 }
 
 /* ---- decoding a float ---- */
-typedef struct dvti_float_layout {
-	int fraction_bits, exponent_bits;
-} dvti_float_layout;
+DVTI_FN dvti_float_layout dvti_float_layout_of(dvt_dtype dtype) {
+	static const dvti_float_layout f32 = {23, 8}, f64 = {52, 11}, f16 = {10, 5}, bf16 = {7, 8};
+	return dtype == DVT_F64 ? f64 : dtype == DVT_F16 ? f16 : dtype == DVT_BF16 ? bf16 : f32;
+}
 
 static dvti_float dvti_float_split(uint64_t bits, dvti_float_layout layout) {
 	int bias = (1 << (layout.exponent_bits - 1)) - 1 + layout.fraction_bits;
@@ -48595,20 +51942,20 @@ static dvti_float dvti_float_split(uint64_t bits, dvti_float_layout layout) {
 }
 
 DVTI_FN dvti_float dvti_float_read(dvt_dtype dtype, const void *at) {
-	static const dvti_float_layout f32 = {23, 8}, f64 = {52, 11}, f16 = {10, 5}, bf16 = {7, 8};
+	const dvti_float_layout layout = dvti_float_layout_of(dtype);
 	uint64_t bits64;
 	uint32_t bits32;
 	uint16_t bits16;
 	if (dtype == DVT_F64) {
 		memcpy(&bits64, at, sizeof bits64);
-		return dvti_float_split(bits64, f64);
+		return dvti_float_split(bits64, layout);
 	}
 	if (dtype == DVT_F32) {
 		memcpy(&bits32, at, sizeof bits32);
-		return dvti_float_split(bits32, f32);
+		return dvti_float_split(bits32, layout);
 	}
 	memcpy(&bits16, at, sizeof bits16);
-	return dvti_float_split(bits16, dtype == DVT_F16 ? f16 : bf16);
+	return dvti_float_split(bits16, layout);
 }
 
 /* ---- digits ---- */
@@ -48646,7 +51993,7 @@ static int dvti_ratio_scale(dvti_ratio *r, const dvti_float *x, int floor_positi
 	dvti_big_shift(&r->value, up + (x->exponent > 0 ? x->exponent : 0));
 	dvti_big_shift(&r->scale, up + (x->exponent < 0 ? -x->exponent : 0));
 	dvti_big_shift(&r->below, x->exponent > 0 ? x->exponent : 0);
-	r->above = r->below;
+	dvti_big_copy(&r->above, &r->below);
 	if (x->asymmetric)
 		dvti_big_shift(&r->above, 1);
 	/* log10(2) times the binary exponent: exact, or one too small */
@@ -48661,10 +52008,11 @@ static int dvti_ratio_scale(dvti_ratio *r, const dvti_float *x, int floor_positi
 		dvti_big_times_power_of_10(&r->above, -position);
 	}
 	{
-		dvti_big ten = r->scale;
+		dvti_big ten;
+		dvti_big_copy(&ten, &r->scale);
 		dvti_big_times(&ten, 10);
 		if (dvti_big_compare(&r->value, &ten) >= 0) {
-			r->scale = ten;
+			dvti_big_copy(&r->scale, &ten);
 			position++;
 		}
 	}
@@ -48705,7 +52053,8 @@ static void dvti_digits_make(dvti_digits *d, const dvti_float *x,
 	for (;; position--) {
 		digit = dvti_big_digit(&r.value, &r.scale);
 		if (!format->exact) {
-			dvti_big top = r.value;
+			dvti_big top;
+			dvti_big_copy(&top, &r.value);
 			dvti_big_add(&top, &r.above);
 			down = dvti_big_compare(&r.value, &r.below) < (even ? 1 : 0);
 			up = dvti_big_compare(&top, &r.scale) > (even ? -1 : 0);
@@ -48803,7 +52152,6 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 	return writer.n;
 }
 
-#undef DVTI_BIG_WORDS
 #undef DVTI_DIGITS
 /* ==== end dvt_float_text.c ==== */
 /* ==== begin src/5_io/dvt_print.c ==== */
@@ -49605,7 +52953,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 218 "src/devtensor_spine.h"
+#line 232 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -51376,6 +54724,132 @@ DVT_API dvt_status dvt_block_reinitialize(dvt_block *net, dvt_init init, dvt_ctx
 	return dvti_block_initialize("dvt_block_reinitialize", net, init, ctxs, true);
 }
 /* ==== end dvt_initialize.c ==== */
+/* ==== begin src/6_nn/dvt_load_map.c ==== */
+/* Names that a map gives to the arrays of a file, for files of other libraries: pairs of a pattern
+   and a name with at most one * each. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/6_nn/dvt_load_map.c"
+#endif
+
+DVTI_FN void dvti_targets_free(dvti_load *load) {
+	size_t i;
+	for (i = 0; i < load->n_target; i++)
+		dvti_free(load->target[i].name);
+	dvti_free(load->target);
+}
+
+/* Returns whether the name matches. `star` is then the text at the *, of *length characters. */
+static bool dvti_map_matches(const char *pattern, const char *name, const char **star,
+							 size_t *length) {
+	const char *at = strchr(pattern, '*');
+	size_t n = strlen(name), head = at ? (size_t)(at - pattern) : 0, tail = at ? strlen(at + 1) : 0;
+	*star = name + head;
+	*length = 0;
+	if (!at)
+		return strcmp(pattern, name) == 0;
+	if (n < head + tail || memcmp(pattern, name, head) != 0 ||
+		memcmp(at + 1, name + n - tail, tail) != 0)
+		return false;
+	*length = n - head - tail;
+	return true;
+}
+
+/* Adds the name `pattern`, with its * replaced by the text, to those of array `file`. */
+static bool dvti_map_add(dvti_load *load, int file, const char *pattern, const char *star,
+						 size_t length) {
+	const char *at = strchr(pattern, '*');
+	size_t head = at ? (size_t)(at - pattern) : strlen(pattern),
+		   bytes = strlen(pattern) + length + 1;
+	char *name;
+	if (!dvti_grow((void **)&load->target, &load->target_capacity, load->n_target + 1,
+				   sizeof *load->target) ||
+		!(name = (char *)dvti_alloc(bytes))) {
+		dvti_fail_memory(load->function, (int64_t)bytes);
+		return false;
+	}
+	memcpy(name, pattern, head);
+	if (at)
+		memcpy(name + head, star, length);
+	snprintf(name + head + (at ? length : 0), bytes - head - (at ? length : 0), "%s",
+			 at ? at + 1 : "");
+	load->target[load->n_target].name = name;
+	load->target[load->n_target++].file = file;
+	return true;
+}
+
+static bool dvti_map_check(const dvti_load *load) {
+	const char *const *pair = load->options.map;
+	for (; pair[0]; pair += 2) {
+		const char *star = strchr(pair[0], '*'), *ours = pair[1] ? strchr(pair[1], '*') : NULL;
+		if (!pair[1] || (star && strchr(star + 1, '*')) || (ours && strchr(ours + 1, '*')) ||
+			(ours && !star)) {
+			dvti_fail(DVT_ERR_VALUE,
+					  "%s: the map has the pair \"%.100s\", \"%.100s\"; expected at most one * in "
+					  "each name, none in the second if the first has none, and a NULL after the "
+					  "last pair",
+					  load->function, pair[0], pair[1] ? pair[1] : "(NULL)");
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Collects the names that the map gives to array `file`. */
+static bool dvti_map_array(dvti_load *load, int file) {
+	const char *name = dvt_array_list_name(load->file, file), *const * pair, *star;
+	size_t length, before = load->n_target;
+	for (pair = load->options.map; pair[0]; pair += 2)
+		if (dvti_map_matches(pair[0], name, &star, &length) &&
+			!dvti_map_add(load, file, pair[1], star, length))
+			return false;
+	return load->n_target > before ||
+		   dvti_map_add(load, file, dvti_load_plain_name(load, file), "", 0);
+}
+
+/* Finds the array that sets one parameter. */
+static bool dvti_map_find(dvti_load *load, size_t k) {
+	const char *name = load->named.item[k].name;
+	size_t i;
+	load->from[k] = -1;
+	for (i = 0; i < load->n_target; i++) {
+		int file = load->target[i].file;
+		if (strcmp(load->target[i].name, name) != 0)
+			continue;
+		if (load->from[k] >= 0 && load->from[k] != file) {
+			dvti_fail(DVT_ERR_NAME,
+					  "%s: the map gives '%.100s' both '%.100s' and '%.100s' of '%.200s'; change "
+					  "one of the pairs",
+					  load->function, name, dvt_array_list_name(load->file, load->from[k]),
+					  dvt_array_list_name(load->file, file), load->path);
+			return false;
+		}
+		load->from[k] = file;
+	}
+	return true;
+}
+
+DVTI_FN bool dvti_load_match_map(dvti_load *load) {
+	int i, n = dvt_array_list_len(load->file);
+	size_t k;
+	if (!dvti_map_check(load))
+		return false;
+	for (i = 0; i < n; i++)
+		if (!dvti_map_array(load, i))
+			return false;
+	for (k = 0; k < load->named.count; k++)
+		if (!dvti_map_find(load, k))
+			return false;
+	return true;
+}
+
+DVTI_FN bool dvti_map_leaves_out(const dvti_load *load, int file) {
+	size_t i;
+	for (i = 0; i < load->n_target; i++)
+		if (load->target[i].file == file && !*load->target[i].name)
+			return true;
+	return false;
+}
+/* ==== end dvt_load_map.c ==== */
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Matches the arrays of a file to parameters. Files of save_parameters have structural names
    ("0.weight"). Files without a dot in any name use old names ("dense0_weight",
@@ -51385,16 +54859,7 @@ DVT_API dvt_status dvt_block_reinitialize(dvt_block *net, dvt_init init, dvt_ctx
 #line 5 "src/6_nn/dvt_load_match.c"
 #endif
 
-static const char *dvti_file_name(const void *user, int i) {
-	return dvt_array_list_name((const dvt_array_list *)user, i);
-}
-
-static const char *dvti_named_name(const void *user, int i) {
-	return ((const dvti_named_list *)user)->item[i].name;
-}
-
-/* Returns the name without the "arg:" or "aux:" of exported models. */
-static const char *dvti_plain_name(const dvti_load *load, int i) {
+DVTI_FN const char *dvti_load_plain_name(const dvti_load *load, int i) {
 	const char *name = dvt_array_list_name(load->file, i);
 	return strncmp(name, "arg:", 4) == 0 || strncmp(name, "aux:", 4) == 0 ? name + 4 : name;
 }
@@ -51402,12 +54867,12 @@ static const char *dvti_plain_name(const dvti_load *load, int i) {
 static int dvti_file_find(const dvti_load *load, const char *name) {
 	int i, n = dvt_array_list_len(load->file);
 	for (i = 0; i < n; i++)
-		if (strcmp(dvti_plain_name(load, i), name) == 0)
+		if (strcmp(dvti_load_plain_name(load, i), name) == 0)
 			return i;
 	return -1;
 }
 
-static bool dvti_file_used(const dvti_load *load, int i) {
+DVTI_FN bool dvti_load_used(const dvti_load *load, int i) {
 	size_t k;
 	for (k = 0; k < load->named.count; k++)
 		if (load->from[k] == i)
@@ -51426,7 +54891,7 @@ static void dvti_match_equal(dvti_load *load, size_t *of_net, int *of_file) {
 		*of_net += load->from[k] >= 0;
 	}
 	for (i = 0; i < n; i++)
-		*of_file += dvti_file_used(load, i);
+		*of_file += dvti_load_used(load, i);
 }
 
 /* ---- old names, by order ---- */
@@ -51519,7 +54984,7 @@ static bool dvti_match_by_order(dvti_load *load) {
 	for (i = 0; i < n; i++)
 		dvti_old_split(load, load->named.item[i].name, &net[i]);
 	for (k = 0; k < m; k++)
-		dvti_old_split(load, dvti_plain_name(load, (int)k), &file[k]);
+		dvti_old_split(load, dvti_load_plain_name(load, (int)k), &file[k]);
 	dvti_old_rank(net, n, true);
 	dvti_old_rank(file, m, false);
 	for (i = 0; i < n; i++) {
@@ -51579,43 +55044,6 @@ static bool dvti_match_names(dvti_load *load) {
 	return of_net == load->named.count || of_file == n || dvti_match_by_order(load);
 }
 
-/* ---- missing and extra names ---- */
-static bool dvti_load_has(const dvti_load *load, const dvt_param *p) {
-	size_t k;
-	for (k = 0; k < load->named.count; k++)
-		if (load->named.item[k].param == p && load->from[k] >= 0)
-			return true;
-	return false;
-}
-
-static bool dvti_load_complete(const dvti_load *load) {
-	char known[500];
-	int i, n = dvt_array_list_len(load->file);
-	size_t k;
-	for (k = 0; !load->options.allow_missing && k < load->named.count; k++)
-		if (!dvti_load_has(load, load->named.item[k].param)) {
-			dvti_fail(DVT_ERR_NAME,
-					  "%s: Parameter '%s' is missing in file '%.200s', which "
-					  "contains parameters: %s. Set "
-					  "allow_missing of dvt_block_load_with to ignore missing parameters",
-					  load->function, load->named.item[k].name, load->path,
-					  dvti_brief(known, sizeof known, n, dvti_file_name, load->file));
-			return false;
-		}
-	for (i = 0; !load->options.ignore_extra && i < n; i++)
-		if (!dvti_file_used(load, i)) {
-			dvti_fail(DVT_ERR_NAME,
-					  "%s: Parameter '%.100s' loaded from file '%.200s' is not "
-					  "present in the net, which contains parameters %s. Set ignore_extra of "
-					  "dvt_block_load_with to ignore it",
-					  load->function, dvt_array_list_name(load->file, i), load->path,
-					  dvti_brief(known, sizeof known, (int)load->named.count, dvti_named_name,
-								 &load->named));
-			return false;
-		}
-	return true;
-}
-
 DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 	if (!dvti_named_collect(load->function, net, &load->named))
 		return false;
@@ -51624,9 +55052,238 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 		dvti_fail_memory(load->function, (int64_t)(load->named.count * sizeof *load->from));
 		return false;
 	}
-	return dvti_match_names(load) && dvti_load_complete(load);
+	return load->options.map ? dvti_load_match_map(load) : dvti_match_names(load);
 }
 /* ==== end dvt_load_match.c ==== */
+/* ==== begin src/6_nn/dvt_load_report.c ==== */
+/* What keeps a file from fitting a net: names that are missing in either, other shapes, other
+   dtypes. One error tells all of it. If there is one kind of fault, the sentence is MXNet's. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/6_nn/dvt_load_report.c"
+#endif
+
+static bool dvti_load_has(const dvti_load *load, const dvt_param *p) {
+	size_t k;
+	for (k = 0; k < load->named.count; k++)
+		if (load->named.item[k].param == p && load->from[k] >= 0)
+			return true;
+	return false;
+}
+
+/* Returns whether k is the first name of its parameter. */
+static bool dvti_load_is_first(const dvti_load *load, size_t k) {
+	size_t i;
+	for (i = 0; i < k; i++)
+		if (load->named.item[i].param == load->named.item[k].param)
+			return false;
+	return true;
+}
+
+typedef bool (*dvti_load_fault)(const dvti_load *load, int i);
+
+static bool dvti_load_misses(const dvti_load *load, int k) {
+	return !load->options.allow_missing && dvti_load_is_first(load, (size_t)k) &&
+		   !dvti_load_has(load, load->named.item[k].param);
+}
+
+static bool dvti_load_is_extra(const dvti_load *load, int i) {
+	return !load->options.ignore_extra && !dvti_load_used(load, i) && !dvti_map_leaves_out(load, i);
+}
+
+static const dvt_array *dvti_load_saved(const dvti_load *load, int k) {
+	return load->from[k] < 0 ? NULL : dvt_array_list_at(load->file, load->from[k]);
+}
+
+static bool dvti_load_other_shape(const dvti_load *load, int k) {
+	const dvt_array *saved = dvti_load_saved(load, k);
+	return saved && (!dvti_shape_accepts(load->named.item[k].param->shape, saved->shape) ||
+					 !dvti_shape_known(saved->shape));
+}
+
+static bool dvti_load_other_dtype(const dvti_load *load, int k) {
+	const dvt_array *saved = dvti_load_saved(load, k);
+	return saved && !load->options.cast_dtype && saved->dtype != load->named.item[k].param->dtype;
+}
+
+/* ---- lists of faults ---- */
+typedef struct dvti_faults {
+	const dvti_load *load;
+	dvti_load_fault is;
+	int of, n, first; /* numbers of candidates and of faults; the first fault */
+} dvti_faults;
+
+static dvti_faults dvti_faults_of(const dvti_load *load, dvti_load_fault is, int of) {
+	dvti_faults faults;
+	int i;
+	faults.load = load;
+	faults.is = is;
+	faults.of = of;
+	faults.n = 0;
+	faults.first = of;
+	for (i = of - 1; i >= 0; i--)
+		if (is(load, i)) {
+			faults.n++;
+			faults.first = i;
+		}
+	return faults;
+}
+
+static int dvti_faults_at(const dvti_faults *faults, int i) {
+	int k = faults->first;
+	while (i > 0)
+		i -= faults->is(faults->load, ++k);
+	return k;
+}
+
+static const char *dvti_faults_net_name(const void *user, int i) {
+	const dvti_faults *faults = (const dvti_faults *)user;
+	return faults->load->named.item[dvti_faults_at(faults, i)].name;
+}
+
+static const char *dvti_faults_file_name(const void *user, int i) {
+	const dvti_faults *faults = (const dvti_faults *)user;
+	return dvt_array_list_name(faults->load->file, dvti_faults_at(faults, i));
+}
+
+static const char *dvti_report_net_name(const void *user, int i) {
+	return ((const dvti_load *)user)->named.item[i].name;
+}
+
+static const char *dvti_report_file_name(const void *user, int i) {
+	return dvt_array_list_name(((const dvti_load *)user)->file, i);
+}
+
+/* ---- faults of one kind ---- */
+#define DVTI_REPORT_LIST 400
+
+static void dvti_report_missing(dvti_text *text, const dvti_faults *missing) {
+	const dvti_load *load = missing->load;
+	char names[DVTI_REPORT_LIST], known[DVTI_REPORT_LIST];
+	dvti_text_add(text,
+				  "Parameter%s %s %s missing in file '%.200s', which contains parameters: %s. Set "
+				  "allow_missing of dvt_block_load_with to ignore missing parameters",
+				  missing->n > 1 ? "s" : "",
+				  dvti_brief(names, sizeof names, missing->n, dvti_faults_net_name, missing),
+				  missing->n > 1 ? "are" : "is", load->path,
+				  dvti_brief(known, sizeof known, dvt_array_list_len(load->file),
+							 dvti_report_file_name, load));
+}
+
+static void dvti_report_extra(dvti_text *text, const dvti_faults *extra) {
+	const dvti_load *load = extra->load;
+	char names[DVTI_REPORT_LIST], known[DVTI_REPORT_LIST];
+	dvti_text_add(
+		text,
+		"Parameter%s %s loaded from file '%.200s' %s not present in the net, which "
+		"contains parameters %s. Set ignore_extra of dvt_block_load_with to ignore %s",
+		extra->n > 1 ? "s" : "",
+		dvti_brief(names, sizeof names, extra->n, dvti_faults_file_name, extra), load->path,
+		extra->n > 1 ? "are" : "is",
+		dvti_brief(known, sizeof known, (int)load->named.count, dvti_report_net_name, load),
+		extra->n > 1 ? "them" : "it");
+}
+
+/* Lists up to 4 parameters with both shapes. */
+static void dvti_report_shape_list(dvti_text *text, const dvti_faults *shapes) {
+	const dvti_load *load = shapes->load;
+	int i;
+	for (i = 0; i < shapes->n && i < 4; i++) {
+		int k = dvti_faults_at(shapes, i);
+		dvti_text_add(text, "%s'%.60s' expected %s vs saved %s", i ? ", " : "",
+					  load->named.item[k].name, dvti_shape_text(load->named.item[k].param->shape),
+					  dvti_shape_text(dvti_load_saved(load, k)->shape));
+	}
+	if (shapes->n > 4)
+		dvti_text_add(text, ", ... (%d in all)", shapes->n);
+}
+
+static void dvti_report_shapes(dvti_text *text, const dvti_faults *shapes) {
+	const dvti_load *load = shapes->load;
+	const dvti_named *first = &load->named.item[shapes->first];
+	dvti_text_add(text,
+				  "Failed loading Parameter '%.100s' from saved params: shape incompatible "
+				  "expected %s vs saved %s (%.100s in '%.200s'), where an expected 0 is any extent "
+				  "above 0; load it into a net of the same layers",
+				  dvti_param_name(first->param), dvti_shape_text(first->param->shape),
+				  dvti_shape_text(dvti_load_saved(load, shapes->first)->shape), first->name,
+				  load->path);
+	if (shapes->n > 1) {
+		dvti_text_add(text, ". All: ");
+		dvti_report_shape_list(text, shapes);
+	}
+}
+
+static void dvti_report_dtypes(dvti_text *text, const dvti_faults *dtypes) {
+	const dvti_load *load = dtypes->load;
+	const dvt_param *p = load->named.item[dtypes->first].param;
+	char names[DVTI_REPORT_LIST];
+	dvti_text_add(text,
+				  "Failed loading Parameter '%.100s' from saved params: dtype incompatible "
+				  "expected %s vs saved %s. Set cast_dtype of dvt_block_load_with to cast the "
+				  "dtype of saved params",
+				  dvti_param_name(p), dvt_dtype_name(p->dtype),
+				  dvt_dtype_name(dvti_load_saved(load, dtypes->first)->dtype));
+	if (dtypes->n > 1)
+		dvti_text_add(text, ". All: %s",
+					  dvti_brief(names, sizeof names, dtypes->n, dvti_faults_net_name, dtypes));
+}
+
+/* ---- faults of several kinds ---- */
+#define DVTI_REPORT_BRIEF 150 /* bytes of each list: an error has at most 1023 */
+
+static void dvti_report_all(dvti_text *text, const dvti_faults *missing, const dvti_faults *extra,
+							const dvti_faults *shapes, const dvti_faults *dtypes) {
+	char names[DVTI_REPORT_BRIEF];
+	dvti_text_add(text, "'%.200s' does not fit the net.", missing->load->path);
+	if (missing->n)
+		dvti_text_add(text, " Missing in the file: %s (allow_missing ignores them).",
+					  dvti_brief(names, sizeof names, missing->n, dvti_faults_net_name, missing));
+	if (extra->n)
+		dvti_text_add(text, " Not in the net: %s (ignore_extra ignores them, map renames them).",
+					  dvti_brief(names, sizeof names, extra->n, dvti_faults_file_name, extra));
+	if (shapes->n) {
+		dvti_text_add(text, " Other shapes: ");
+		dvti_report_shape_list(text, shapes);
+		dvti_text_add(text, ".");
+	}
+	if (dtypes->n)
+		dvti_text_add(text, " Other dtypes: %s (cast_dtype converts them).",
+					  dvti_brief(names, sizeof names, dtypes->n, dvti_faults_net_name, dtypes));
+	dvti_text_add(text, " Set these options of dvt_block_load_with, or load it into a net of the "
+						"same layers");
+}
+
+DVTI_FN bool dvti_load_report(const dvti_load *load) {
+	int ours = (int)load->named.count, theirs = dvt_array_list_len(load->file), kinds;
+	dvti_faults missing = dvti_faults_of(load, dvti_load_misses, ours);
+	dvti_faults extra = dvti_faults_of(load, dvti_load_is_extra, theirs);
+	dvti_faults shapes = dvti_faults_of(load, dvti_load_other_shape, ours);
+	dvti_faults dtypes = dvti_faults_of(load, dvti_load_other_dtype, ours);
+	char sentence[1000];
+	dvti_text text = dvti_text_begin(sentence, sizeof sentence);
+	kinds = (missing.n > 0) + (extra.n > 0) + (shapes.n > 0) + (dtypes.n > 0);
+	if (kinds == 0)
+		return true;
+	if (kinds > 1)
+		dvti_report_all(&text, &missing, &extra, &shapes, &dtypes);
+	else if (missing.n)
+		dvti_report_missing(&text, &missing);
+	else if (extra.n)
+		dvti_report_extra(&text, &extra);
+	else if (shapes.n)
+		dvti_report_shapes(&text, &shapes);
+	else
+		dvti_report_dtypes(&text, &dtypes);
+	dvti_fail(missing.n || extra.n ? DVT_ERR_NAME
+			  : shapes.n           ? DVT_ERR_SHAPE
+								   : DVT_ERR_DTYPE,
+			  "%s: %s", load->function, sentence);
+	return false;
+}
+
+#undef DVTI_REPORT_LIST
+#undef DVTI_REPORT_BRIEF
+/* ==== end dvt_load_report.c ==== */
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses: one value per sample, composed of recorded operations. Labels lose their history, so
    gradients flow into the prediction only. Losses of 16-bit predictions are computed in float32 and
@@ -52853,19 +56510,6 @@ DVT_API dvt_param *dvt_params_at(dvt_params *params, int i) {
 	return params->item[i];
 }
 
-DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
-							   const char *(*name)(const void *user, int i), const void *user) {
-	dvti_text text = dvti_text_begin(buffer, size);
-	int i, shown = n > 8 ? 6 : n;
-	if (n == 0)
-		dvti_text_add(&text, "none");
-	for (i = 0; i < shown; i++)
-		dvti_text_add(&text, "%s'%.60s'", i ? ", " : "", name(user, i));
-	if (shown < n)
-		dvti_text_add(&text, ", ..., '%.60s' (%d in all)", name(user, n - 1), n);
-	return buffer;
-}
-
 static const char *dvti_params_name_at(const void *user, int i) {
 	return dvti_param_name(((const dvt_params *)user)->item[i]);
 }
@@ -53132,9 +56776,10 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 /* ==== end dvt_param_plan.c ==== */
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child
-   numbers, then the short name. dvt_load_match.c matches the names of a file to parameters. */
+   numbers, then the short name. dvt_load_match.c and dvt_load_map.c match the names of a file to
+   parameters, dvt_load_report.c tells what does not fit. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/6_nn/dvt_save_load.c"
+#line 5 "src/6_nn/dvt_save_load.c"
 #endif
 
 /* ---- structural names ---- */
@@ -53191,6 +56836,7 @@ DVTI_FN bool dvti_named_collect(const char *function, const dvt_block *net, dvti
 
 /* ---- saving ---- */
 static dvt_status dvti_save_named(const dvti_named_list *list, const char *path) {
+	const dvti_list_format *format = dvti_list_format_of(path);
 	dvt_array **array = (dvt_array **)dvti_alloc(list->count * sizeof *array);
 	const char **name = (const char **)dvti_alloc(list->count * sizeof *name);
 	dvt_status status = DVT_OK;
@@ -53204,7 +56850,8 @@ static dvt_status dvti_save_named(const dvti_named_list *list, const char *path)
 			status = dvti_failure();
 	}
 	if (status == DVT_OK)
-		status = dvti_params_save("dvt_block_save", path, array, name, (int)list->count);
+		status = (format && format->saves ? format->saves : dvti_params_save)(
+			"dvt_block_save", path, array, name, (int)list->count);
 	dvti_free(array);
 	dvti_free((void *)name);
 	return status;
@@ -53226,30 +56873,6 @@ DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path) {
 }
 
 /* ---- loading ---- */
-/* Checks that the file's array fits the parameter: known extents and dtype. */
-static bool dvti_load_check(const dvti_load *load, const dvt_param *p, const char *name,
-							const dvt_array *saved) {
-	if (!dvti_shape_accepts(p->shape, saved->shape) || !dvti_shape_known(saved->shape)) {
-		dvti_fail(DVT_ERR_SHAPE,
-				  "%s: Failed loading Parameter '%s' from saved params: shape "
-				  "incompatible expected %s vs saved %s (%s in '%s'), where an expected "
-				  "0 is any extent above 0; load it into a net of the same layers",
-				  load->function, dvti_param_name(p), dvti_shape_text(p->shape),
-				  dvti_shape_text(saved->shape), name, load->path);
-		return false;
-	}
-	if (p->dtype != saved->dtype && !load->options.cast_dtype) {
-		dvti_fail(DVT_ERR_DTYPE,
-				  "%s: Failed loading Parameter '%s' from saved params: dtype "
-				  "incompatible expected %s vs saved %s. Set cast_dtype of "
-				  "dvt_block_load_with to cast the dtype of saved params",
-				  load->function, dvti_param_name(p), dvt_dtype_name(p->dtype),
-				  dvt_dtype_name(saved->dtype));
-		return false;
-	}
-	return true;
-}
-
 /* Returns whether i is the last name of its parameter. A parameter with several names takes the
    last one, as in Gluon. */
 static bool dvti_load_is_last(const dvti_load *load, size_t i) {
@@ -53263,7 +56886,7 @@ static bool dvti_load_is_last(const dvti_load *load, size_t i) {
 static bool dvti_load_plan(const dvti_load *load, size_t i, dvti_plan *plan) {
 	dvt_param *p = load->named.item[i].param;
 	dvt_array *saved = dvt_array_list_at(load->file, load->from[i]);
-	if (!saved || !dvti_load_check(load, p, load->named.item[i].name, saved))
+	if (!saved)
 		return false;
 	if (!dvti_load_is_last(load, i))
 		return true;
@@ -53297,8 +56920,8 @@ static dvt_status dvti_load_apply(const dvti_load *load) {
 }
 
 static dvt_status dvti_load_run(dvti_load *load, dvt_block *net) {
-	load->file = dvti_params_load(load->function, load->path, dvt_cpu());
-	if (!load->file || !dvti_load_match(load, net))
+	load->file = dvti_arrays_load(load->function, load->path, dvt_cpu());
+	if (!load->file || !dvti_load_match(load, net) || !dvti_load_report(load))
 		return dvti_failure();
 	return dvti_load_apply(load);
 }
@@ -53322,6 +56945,7 @@ static dvt_status dvti_block_load(const char *function, dvt_block *net, const ch
 	status = dvti_load_run(&load, net);
 	dvt_scope_end(&scope);
 	dvti_named_free(&load.named);
+	dvti_targets_free(&load);
 	dvti_free(load.from);
 	return status;
 }
@@ -55490,7 +59114,10 @@ static const dvt_dataset *dvti_bottom(const dvt_dataset *data, bool *as_tensor) 
 	if (!data->source)
 		return data;
 	bottom = dvti_bottom(data->source, as_tensor);
-	return bottom && dvti_transform_by_pixel(data->transform, as_tensor) ? bottom : NULL;
+	if (bottom && data->transform &&
+		(data->of_second || !dvti_transform_by_pixel(data->transform, as_tensor)))
+		return NULL;
+	return bottom;
 }
 
 DVTI_FN void dvti_batcher_begin(dvti_batcher *batcher, dvt_dataset *data) {
@@ -55521,14 +59148,23 @@ static void dvti_sample_write_frame(const void *object, char *buffer, size_t siz
 	snprintf(buffer, size, "dvt_loader_next: sample %lld: ", (long long)(intptr_t)object);
 }
 
-static bool dvti_sample_get(dvt_dataset *data, int64_t i, dvt_array **x, dvt_array **y) {
+static bool dvti_sample_get(dvt_dataset *data, const uint32_t key[2], int64_t i, dvt_array **x,
+							dvt_array **y) {
+	dvti_sample_random random, outer_random;
 	dvti_error_frame frame, outer;
 	bool ok;
+	random.on = true;
+	random.key[0] = key[0];
+	random.key[1] = key[1];
+	random.sample = i;
+	random.draws = 0;
+	outer_random = dvti_set_sample_random(random);
 	frame.write = dvti_sample_write_frame;
 	frame.object = (const void *)(intptr_t)i;
 	outer = dvti_set_error_frame(frame);
 	ok = dvt_dataset_get(data, i, x, y) == DVT_OK;
 	dvti_set_error_frame(outer);
+	dvti_set_sample_random(outer_random);
 	return ok;
 }
 
@@ -55537,7 +59173,7 @@ static dvt_array *dvti_apply_all(const dvt_dataset *data, dvt_array *x) {
 	if (!data->source)
 		return x;
 	x = dvti_apply_all(data->source, x);
-	return x ? dvt_transform_apply(data->transform, x) : NULL;
+	return x && data->transform ? dvt_transform_apply(data->transform, x) : x;
 }
 
 /* Returns an image of one column in which row v holds v. The transforms themselves fill the table
@@ -55555,6 +59191,7 @@ static dvt_array *dvti_all_pixels(int64_t channels) {
 DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher) {
 	dvt_record_guard record;
 	dvt_scope_guard scope;
+	static const uint32_t no_key[2] = {0, 0}; /* transforms with a table are not random */
 	dvt_array *x, *y;
 	int64_t channels;
 	float *table;
@@ -55570,7 +59207,7 @@ DVTI_FN bool dvti_batcher_ready(const char *function, dvti_batcher *batcher) {
 	record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
 	scope = dvt_scope_begin();
 	/* A transform that fails for the table fails for sample 0, whose error has the true shape. */
-	ok = !batcher->data->length || dvti_sample_get(batcher->data, 0, &x, &y);
+	ok = !batcher->data->length || dvti_sample_get(batcher->data, no_key, 0, &x, &y);
 	x = ok ? dvti_all_pixels(channels) : NULL;
 	x = x ? dvti_apply_all(batcher->data, x) : NULL;
 	ok = x && dvti_read(function, x, DVT_F32, table) == DVT_OK;
@@ -55591,8 +59228,8 @@ static dvt_shape dvti_batch_rows_shape(const dvt_array *all, int64_t n) {
 	return shape;
 }
 
-static dvt_array *dvti_gather_rows(const char *function, const dvt_array *all, const int64_t *index,
-								   int64_t n) {
+static dvt_array *dvti_gather_rows(const char *function, const dvti_batcher *batcher,
+								   const dvt_array *all, const int64_t *index, int64_t n) {
 	dvt_array *batch =
 		dvti_array_new(function, dvti_batch_rows_shape(all, n), all->dtype, dvt_cpu());
 	const char *from = (const char *)dvti_view_of(all).data;
@@ -55604,7 +59241,8 @@ static dvt_array *dvti_gather_rows(const char *function, const dvt_array *all, c
 	to = (char *)dvti_view_of(batch).data;
 	row = n ? (size_t)(dvt_nbytes(batch) / n) : 0;
 	for (i = 0; row && i < n; i++)
-		memcpy(to + (size_t)i * row, from + (size_t)index[i] * row, row);
+		memcpy(to + (size_t)i * row,
+			   from + (size_t)dvti_dataset_bottom_index(batcher->data, index[i]) * row, row);
 	return batch;
 }
 
@@ -55634,7 +59272,8 @@ static dvt_array *dvti_gather_pixels(const char *function, const dvti_batcher *b
 		return NULL;
 	to = (float *)dvti_view_of(batch).data;
 	for (i = 0; i < n; i++)
-		dvti_map_pixels(from + index[i] * size, to + i * size, batcher->table, pixels, dim[3]);
+		dvti_map_pixels(from + dvti_dataset_bottom_index(batcher->data, index[i]) * size,
+						to + i * size, batcher->table, pixels, dim[3]);
 	return batch;
 }
 
@@ -55681,14 +59320,14 @@ static bool dvti_put_sample(const char *function, dvt_array *batch, int64_t at, 
 	return row && dvti_copy_elements(function, row, sample) == DVT_OK;
 }
 
-static bool dvti_stack_samples(const char *function, dvt_dataset *data, const int64_t *index,
-							   int64_t n, dvt_array **x, dvt_array **y) {
+static bool dvti_stack_samples(const char *function, dvt_dataset *data, const uint32_t key[2],
+							   const int64_t *index, int64_t n, dvt_array **x, dvt_array **y) {
 	dvt_array *sample, *label;
 	int64_t i;
 	bool ok = true;
 	for (i = 0; ok && i < n; i++) {
 		dvt_scope_guard scope = dvt_scope_begin();
-		ok = dvti_sample_get(data, index[i], &sample, &label);
+		ok = dvti_sample_get(data, key, index[i], &sample, &label);
 		if (ok && i == 0) {
 			*x = (dvt_array *)dvt_keep(dvti_batch_like(function, sample, n));
 			*y = *x ? (dvt_array *)dvt_keep(dvti_batch_like(function, label, n)) : NULL;
@@ -55703,19 +59342,20 @@ static bool dvti_stack_samples(const char *function, dvt_dataset *data, const in
 }
 
 DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
-							 const int64_t *index, int64_t n, dvt_array **x, dvt_array **y) {
+							 const uint32_t key[2], const int64_t *index, int64_t n, dvt_array **x,
+							 dvt_array **y) {
 	dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
 	dvt_ctx_guard ctx = dvt_ctx_scope_begin(dvt_cpu());
 	dvt_scope_guard scope = dvt_scope_begin();
 	dvt_array *samples = NULL, *labels = NULL;
 	bool ok;
 	if (batcher->method == DVTI_BATCH_SAMPLES) {
-		ok = dvti_stack_samples(function, batcher->data, index, n, &samples, &labels);
+		ok = dvti_stack_samples(function, batcher->data, key, index, n, &samples, &labels);
 	} else {
 		samples = batcher->method == DVTI_BATCH_TABLE
 					  ? dvti_gather_pixels(function, batcher, index, n)
-					  : dvti_gather_rows(function, batcher->x, index, n);
-		labels = samples ? dvti_gather_rows(function, batcher->y, index, n) : NULL;
+					  : dvti_gather_rows(function, batcher, batcher->x, index, n);
+		labels = samples ? dvti_gather_rows(function, batcher, batcher->y, index, n) : NULL;
 		ok = labels != NULL;
 	}
 	if (ok) {
@@ -55731,7 +59371,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end dvt_batch.c ==== */
 /* ==== begin src/7_train/dvt_dataset.c ==== */
-/* Datasets: two arrays in host memory, image and label files in MNIST's format, and a transform of
+/* Datasets: two arrays in host memory, image and label files in MNIST's format, and transforms of
    another dataset. They are immutable, so loader threads share them. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/7_train/dvt_dataset.c"
@@ -55743,6 +59383,7 @@ static void dvti_dataset_destroy(void *object) {
 	dvti_disown(data->y);
 	dvti_disown(data->source);
 	dvti_disown(data->transform);
+	dvti_free(data->index);
 	dvti_free(data);
 }
 
@@ -55798,27 +59439,44 @@ DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y) {
 	return data;
 }
 
-DVT_API dvt_dataset *dvt_dataset_transform_first(dvt_dataset *data, dvt_transform *transform) {
+DVTI_FN dvt_dataset *dvti_dataset_on(const char *function, dvt_dataset *source, int64_t length,
+									 const char *what) {
 	dvt_dataset *result;
-	if (!data || !transform) {
-		dvti_null("dvt_dataset_transform_first", data ? "transform" : "data");
+	if (source->nested >= DVTI_MOST_NESTED) {
+		dvti_fail(DVT_ERR_VALUE, "%s: %s would be nested more than %d deep; expected fewer: %s",
+				  function, what, DVTI_MOST_NESTED,
+				  "join transforms with dvt_transform_compose, and begin at the first dataset");
 		return NULL;
 	}
-	if (data->nested >= DVTI_MOST_NESTED) {
-		dvti_fail(
-			DVT_ERR_VALUE,
-			"dvt_dataset_transform_first: transforms would be nested more than %d deep; "
-			"expected fewer: join them with dvt_transform_compose, and begin at the first dataset",
-			DVTI_MOST_NESTED);
-		return NULL;
-	}
-	result = dvti_dataset_new("dvt_dataset_transform_first", data->length);
+	result = dvti_dataset_new(function, length);
 	if (result) {
-		result->nested = data->nested + 1;
-		result->source = (dvt_dataset *)dvti_own(data);
-		result->transform = (dvt_transform *)dvti_own(transform);
+		result->nested = source->nested + 1;
+		result->source = (dvt_dataset *)dvti_own(source);
 	}
 	return result;
+}
+
+static dvt_dataset *dvti_dataset_transformed(const char *function, dvt_dataset *data,
+											 dvt_transform *transform, bool second) {
+	dvt_dataset *result;
+	if (!data || !transform) {
+		dvti_null(function, data ? "transform" : "data");
+		return NULL;
+	}
+	result = dvti_dataset_on(function, data, data->length, "transforms");
+	if (result) {
+		result->transform = (dvt_transform *)dvti_own(transform);
+		result->of_second = second;
+	}
+	return result;
+}
+
+DVT_API dvt_dataset *dvt_dataset_transform_first(dvt_dataset *data, dvt_transform *transform) {
+	return dvti_dataset_transformed("dvt_dataset_transform_first", data, transform, false);
+}
+
+DVT_API dvt_dataset *dvt_dataset_transform_second(dvt_dataset *data, dvt_transform *transform) {
+	return dvti_dataset_transformed("dvt_dataset_transform_second", data, transform, true);
 }
 
 DVT_API int64_t dvt_dataset_len(const dvt_dataset *data) {
@@ -55831,10 +59489,19 @@ static bool dvti_dataset_sample(dvt_dataset *data, int64_t i, dvt_array **x, dvt
 		*y = dvt_index(data->y, i);
 		return *x && *y;
 	}
-	if (!dvti_dataset_sample(data->source, i, x, y))
+	if (!dvti_dataset_sample(data->source, data->index ? data->index[i] : i, x, y))
 		return false;
-	*x = dvt_transform_apply(data->transform, *x);
-	return *x != NULL;
+	if (data->transform && !data->of_second)
+		*x = dvt_transform_apply(data->transform, *x);
+	else if (data->transform)
+		*y = dvt_transform_apply(data->transform, *y);
+	return *x && *y;
+}
+
+DVTI_FN int64_t dvti_dataset_bottom_index(const dvt_dataset *data, int64_t i) {
+	for (; data->source; data = data->source)
+		i = data->index ? data->index[i] : i;
+	return i;
 }
 
 DVT_API dvt_status dvt_dataset_get(dvt_dataset *data, int64_t i, dvt_array **x, dvt_array **y) {
@@ -55924,6 +59591,13 @@ DVT_API dvt_dataset *dvt_dataset_idx(const char *images, const char *labels) {
 }
 
 #if !defined(DEVTENSOR_NO_FILES)
+DVTI_FN bool dvti_dataset_file_exists(const char *path) {
+	FILE *file = fopen(path, "rb");
+	if (file)
+		fclose(file);
+	return file != NULL;
+}
+
 /* Finds "folder/fashion-train-images-idx3-ubyte.gz" or one of its other spellings. Returns false
    when none exists. */
 static bool dvti_find_idx(char *path, size_t size, const char *folder, const char *prefix,
@@ -55931,15 +59605,9 @@ static bool dvti_find_idx(char *path, size_t size, const char *folder, const cha
 	static const char *const ends[] = {".gz", ""};
 	int i;
 	for (i = 0; i < DVTI_LENGTH(ends); i++) {
-		FILE *file;
 		int length = snprintf(path, size, "%s/%s%s%s", folder, prefix, name, ends[i]);
-		if (length < 0 || (size_t)length >= size)
-			continue;
-		file = fopen(path, "rb");
-		if (file) {
-			fclose(file);
+		if (length >= 0 && (size_t)length < size && dvti_dataset_file_exists(path))
 			return true;
-		}
 	}
 	return false;
 }
@@ -56002,8 +59670,259 @@ DVT_API dvt_dataset *dvt_dataset_mnist(const char *folder, dvt_dataset_part part
 	return dvti_dataset_find("dvt_dataset_mnist", folder, "mnist-", part);
 }
 /* ==== end dvt_dataset.c ==== */
+/* ==== begin src/7_train/dvt_dataset_cifar.c ==== */
+/* CIFAR-10 and CIFAR-100 from the directories that their archives contain. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_dataset_cifar.c"
+#endif
+
+#define DVTI_CIFAR_FILES 5
+
+#if !defined(DEVTENSOR_NO_FILES)
+/* The files of one part. */
+typedef struct dvti_cifar_files {
+	const char *function;
+	dvti_cifar_kind kind;
+	int n;
+	int64_t images[DVTI_CIFAR_FILES];
+	dvti_source in[DVTI_CIFAR_FILES];
+} dvti_cifar_files;
+
+/* Writes the path of a file. `number` is part of its name, unless it is 0. */
+static void dvti_cifar_path(char *path, size_t size, const char *folder, const char *archive,
+							const char *name, int number) {
+	char text[12] = "";
+	if (number)
+		snprintf(text, sizeof text, "%d", number);
+	snprintf(path, size, "%s/%s%s%s.bin", folder, archive, name, text);
+}
+
+/* Opens all files, and adds up their images. */
+static bool dvti_cifar_open(dvti_cifar_files *files, char *const *path, int64_t *total) {
+	int i;
+	*total = 0;
+	for (i = 0; i < files->n; i++)
+		if (!dvti_source_open(&files->in[i], files->function, path[i]) ||
+			!dvti_cifar_count(&files->in[i], files->kind, &files->images[i]) ||
+			!dvti_sum(*total, files->images[i], total))
+			return false;
+	return true;
+}
+
+static dvt_dataset *dvti_cifar_dataset(dvti_cifar_files *files, char *const *path) {
+	dvt_array *x, *y;
+	int64_t total, at = 0;
+	int i;
+	if (!dvti_cifar_open(files, path, &total))
+		return NULL;
+	x = dvti_array_new(files->function, DVT_SHAPE(total, 32, 32, 3), DVT_U8, dvt_cpu());
+	y = x ? dvti_array_new(files->function, DVT_SHAPE(total), DVT_I32, dvt_cpu()) : NULL;
+	if (!y)
+		return NULL;
+	for (i = 0; i < files->n; at += files->images[i++])
+		if (!dvti_cifar_fill(&files->in[i], files->kind, files->images[i],
+							 (uint8_t *)dvti_view_of(x).data + at * DVTI_CIFAR_PIXELS,
+							 (int32_t *)dvti_view_of(y).data + at))
+			return NULL;
+	return dvt_dataset_arrays(x, y);
+}
+
+/* Reads the files name.bin, or name1.bin to name5.bin, in `folder` or in the directory of the
+   archive below it. */
+static dvt_dataset *dvti_cifar_find(dvti_cifar_files *files, const char *folder,
+									const char *archive, const char *name) {
+	size_t size = strlen(folder) + strlen(archive) + 64;
+	char *block = (char *)dvti_alloc(size * (size_t)files->n), *path[DVTI_CIFAR_FILES];
+	int many = files->n > 1, i, k;
+	dvt_dataset *data = NULL;
+	dvt_scope_guard scope;
+	if (!block) {
+		dvti_fail_memory(files->function, (int64_t)size * files->n);
+		return NULL;
+	}
+	for (k = 0; k < 2; k++) {
+		for (i = 0; i < files->n; i++) {
+			path[i] = block + (size_t)i * size;
+			dvti_cifar_path(path[i], size, folder, k ? "" : archive, name, many ? i + 1 : 0);
+		}
+		if (dvti_dataset_file_exists(path[0]))
+			break;
+	}
+	scope = dvt_scope_begin();
+	if (k < 2)
+		data = (dvt_dataset *)dvt_keep(dvti_cifar_dataset(files, path));
+	else
+		dvti_fail(DVT_ERR_IO,
+				  "%s: no data in \"%.300s\"; looked for %s.bin there and in %s: unpack the "
+				  "archive of the binary version there, or name another folder (nothing is "
+				  "downloaded)",
+				  files->function, folder, many ? "data_batch_1" : name, archive);
+	dvt_scope_end(&scope);
+	for (i = 0; i < files->n; i++)
+		dvti_source_close(&files->in[i]);
+	dvti_free(block);
+	return data;
+}
+
+static dvt_dataset *dvti_cifar_part(const char *function, dvti_cifar_kind kind, const char *folder,
+									const char *archive, const char *name, int n) {
+	dvti_cifar_files files;
+	int i;
+	files.function = function;
+	files.kind = kind;
+	files.n = n;
+	for (i = 0; i < n; i++)
+		dvti_source_memory(&files.in[i], function, NULL, 0);
+	return dvti_cifar_find(&files, folder, archive, name);
+}
+#else
+static dvt_dataset *dvti_cifar_part(const char *function, dvti_cifar_kind kind, const char *folder,
+									const char *archive, const char *name, int n) {
+	(void)kind;
+	(void)folder;
+	(void)archive;
+	(void)name;
+	(void)n;
+	dvti_fail(DVT_ERR_NOT_BUILT,
+			  "%s: this build was compiled with DEVTENSOR_NO_FILES; use dvt_read_cifar10 or "
+			  "dvt_read_cifar100 with dvt_dataset_arrays",
+			  function);
+	return NULL;
+}
+#endif
+
+static bool dvti_cifar_arguments(const char *function, const char *folder, dvt_dataset_part part) {
+	if (!folder) {
+		dvti_null(function, "folder");
+		return false;
+	}
+	return dvti_choice(function, "part", (int)part, "DVT_DATASET_TRAIN", "DVT_DATASET_TEST");
+}
+
+DVT_API dvt_dataset *dvt_dataset_cifar10(const char *folder, dvt_dataset_part part) {
+	static const char *const function = "dvt_dataset_cifar10";
+	bool train = part == DVT_DATASET_TRAIN;
+	if (!dvti_cifar_arguments(function, folder, part))
+		return NULL;
+	return dvti_cifar_part(function, dvti_cifar10(), folder, "cifar-10-batches-bin/",
+						   train ? "data_batch_" : "test_batch", train ? DVTI_CIFAR_FILES : 1);
+}
+
+DVT_API dvt_dataset *dvt_dataset_cifar100(const char *folder, dvt_dataset_part part,
+										  dvt_cifar100_labels labels) {
+	static const char *const function = "dvt_dataset_cifar100";
+	if (!dvti_cifar_arguments(function, folder, part) ||
+		!dvti_choice(function, "labels", (int)labels, "DVT_CIFAR100_FINE", "DVT_CIFAR100_COARSE"))
+		return NULL;
+	return dvti_cifar_part(function, dvti_cifar100(labels), folder, "cifar-100-binary/",
+						   part == DVT_DATASET_TRAIN ? "train" : "test", 1);
+}
+
+#undef DVTI_CIFAR_FILES
+/* ==== end dvt_dataset_cifar.c ==== */
+/* ==== begin src/7_train/dvt_dataset_split.c ==== */
+/* Splits a dataset at random, into parts for training and validation for example. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/7_train/dvt_dataset_split.c"
+#endif
+
+/* Resolves a count of -1 in sizes[0..n). Returns false with RANGE set if the parts are not the
+   whole dataset. */
+static bool dvti_dataset_sizes(const char *function, const int64_t *counts, int n, int64_t length,
+							   int64_t *sizes) {
+	int64_t sum = 0;
+	int i, rest = -1;
+	for (i = 0; i < n; i++) {
+		sizes[i] = counts[i];
+		if (counts[i] == -1 && rest < 0) {
+			rest = i;
+			sizes[i] = 0;
+		} else if (counts[i] < 0 || !dvti_sum(sum, counts[i], &sum)) {
+			dvti_fail(DVT_ERR_RANGE,
+					  "%s: count %d is %lld; expected 0 or more, or once -1 for the rest", function,
+					  i, (long long)counts[i]);
+			return false;
+		}
+	}
+	if (sum > length || (rest < 0 && sum != length)) {
+		dvti_fail(
+			DVT_ERR_RANGE,
+			"%s: the counts add up to %lld, and there are %lld samples; expected all of them, "
+			"or a count of -1 for the rest",
+			function, (long long)sum, (long long)length);
+		return false;
+	}
+	if (rest >= 0)
+		sizes[rest] = length - sum;
+	return true;
+}
+
+/* Makes the part of `size` samples with the numbers at `order`. */
+static dvt_dataset *dvti_dataset_part_new(const char *function, dvt_dataset *data,
+										  const int64_t *order, int64_t size) {
+	size_t bytes = (size_t)size * sizeof *order;
+	dvt_dataset *part = dvti_dataset_on(function, data, size, "datasets");
+	if (!part)
+		return NULL;
+	part->index = (int64_t *)dvti_alloc(bytes);
+	if (!part->index) {
+		dvti_fail_memory(function, (int64_t)bytes);
+		return NULL;
+	}
+	if (bytes)
+		memcpy(part->index, order, bytes);
+	return part;
+}
+
+static dvt_status dvti_dataset_split(const char *function, dvt_dataset *data, const int64_t *counts,
+									 int n, uint64_t seed, int64_t *order, int64_t *sizes,
+									 dvt_dataset **out) {
+	dvt_scope_guard scope;
+	int64_t i, at = 0;
+	int k;
+	if (!dvti_dataset_sizes(function, counts, n, data->length, sizes))
+		return dvti_failure();
+	for (i = 0; i < data->length; i++)
+		order[i] = i;
+	dvti_shuffle(order, data->length, seed, -1); /* no loader has this epoch */
+	scope = dvt_scope_begin();
+	for (k = 0; k < n; at += sizes[k++]) {
+		out[k] = dvti_dataset_part_new(function, data, order + at, sizes[k]);
+		if (!out[k])
+			break;
+	}
+	for (i = 0; i < n; i++)
+		out[i] = k == n ? (dvt_dataset *)dvt_keep(out[i]) : NULL;
+	dvt_scope_end(&scope);
+	return k == n ? DVT_OK : dvti_failure();
+}
+
+DVT_API dvt_status dvt_dataset_split(dvt_dataset *data, const int64_t *counts, int n, uint64_t seed,
+									 dvt_dataset **out) {
+	static const char *const function = "dvt_dataset_split";
+	int64_t *numbers, bytes;
+	dvt_status status;
+	int i;
+	for (i = 0; out && i < n; i++)
+		out[i] = NULL;
+	if (!data || !counts || !out)
+		return dvti_null(function, !data ? "data" : !counts ? "counts" : "out");
+	if (n < 1)
+		return dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected at least 1", function, n);
+	if (!dvti_sum(data->length, n, &bytes) || !dvti_mul(bytes, (int64_t)sizeof *numbers, &bytes) ||
+		(uint64_t)bytes > SIZE_MAX)
+		return dvti_fail_memory(function, INT64_MAX);
+	numbers = (int64_t *)dvti_alloc((size_t)bytes);
+	if (!numbers)
+		return dvti_fail_memory(function, bytes);
+	status =
+		dvti_dataset_split(function, data, counts, n, seed, numbers, numbers + data->length, out);
+	dvti_free(numbers);
+	return status;
+}
+/* ==== end dvt_dataset_split.c ==== */
 /* ==== begin src/7_train/dvt_loader.c ==== */
-/* The loader: the order of an epoch, and batches in that order. Worker threads make batches in
+/* The loader: batches in the order of an epoch (dvt_order.c). Worker threads make batches in
    advance, into the slots of a ring. The caller takes them out in order, so the number of workers
    changes only the speed.
 
@@ -56011,7 +59930,7 @@ DVT_API dvt_dataset *dvt_dataset_mnist(const char *folder, dvt_dataset_part part
                |                         |
    ring    [ ready | ready | a worker's | a worker's | empty | empty ]      2 slots per worker */
 #ifdef DEVTENSOR_LINES
-#line 9 "src/7_train/dvt_loader.c"
+#line 8 "src/7_train/dvt_loader.c"
 #endif
 
 #define DVTI_MAX_WORKERS 64
@@ -56033,6 +59952,7 @@ typedef struct dvti_worker {
 	dvti_thread thread;
 #endif
 	int64_t *index; /* the samples of its batch, a copy: the order may change meanwhile */
+	uint32_t key[2];
 	size_t capacity;
 } dvti_worker;
 
@@ -56040,11 +59960,9 @@ struct dvt_loader {
 	dvti_object object;
 	dvt_loader_desc desc;
 	dvti_batcher batcher;
-	int64_t epoch;
-	int64_t *order; /* the samples of this epoch; those left over from the last one come first */
-	size_t order_capacity;
-	int64_t order_length, batches, taken;
-	bool open; /* an epoch has begun; the fields below belong to the workers */
+	dvti_order order; /* of this epoch, or of the one before if none is open */
+	int64_t taken;    /* batches */
+	bool open;        /* an epoch has begun; the fields below belong to the workers */
 	dvti_mutex lock;
 	dvti_cond work, done;
 	int64_t making;     /* the next batch that a worker will begin */
@@ -56056,59 +59974,17 @@ struct dvt_loader {
 	dvti_made *slot;
 };
 
-/* ---- the order of an epoch ---- */
-/* Shuffles by Fisher and Yates. The result depends only on the seed and the epoch. */
-static void dvti_shuffle(int64_t *order, int64_t n, uint64_t seed, int64_t epoch) {
-	uint32_t key[2], counter[4], word[4];
-	int64_t i;
-	key[0] = (uint32_t)seed;
-	key[1] = (uint32_t)(seed >> 32);
-	counter[2] = (uint32_t)epoch;
-	counter[3] = (uint32_t)((uint64_t)epoch >> 32);
-	for (i = n - 1; i > 0; i--) {
-		int64_t j, held = order[i];
-		counter[0] = (uint32_t)i;
-		counter[1] = (uint32_t)((uint64_t)i >> 32);
-		dvti_philox4x32(counter, key, word);
-		j = (int64_t)dvti_mulhi64((uint64_t)word[0] << 32 | word[1], (uint64_t)i + 1);
-		order[i] = order[j];
-		order[j] = held;
-	}
-}
-
-/* Returns the number of samples of the last epoch that the next one begins with. */
-static int64_t dvti_left_over(const dvt_loader *l) {
-	return l->desc.last_batch == DVT_LAST_ROLLOVER ? l->order_length % l->desc.batch_size : 0;
-}
-
-static int64_t dvti_batches_of(const dvt_loader *l, int64_t samples) {
-	int64_t size = l->desc.batch_size;
-	return samples / size + (l->desc.last_batch == DVT_LAST_KEEP && samples % size ? 1 : 0);
-}
-
 /* Opens an epoch. Changes nothing when there is no memory for it. */
 static bool dvti_epoch_open(dvt_loader *l) {
-	int64_t n = l->batcher.data->length, left = dvti_left_over(l), i;
-	if (n > INT64_MAX / 16 - left ||
-		!dvti_grow((void **)&l->order, &l->order_capacity, (size_t)(left + n), sizeof *l->order)) {
-		dvti_fail_memory("dvt_loader_next", n);
+	if (!dvti_order_open(&l->order, "dvt_loader_next", &l->desc, l->batcher.data->length))
 		return false;
-	}
-	if (left)
-		memmove(l->order, l->order + (l->order_length - left), (size_t)left * sizeof *l->order);
-	for (i = 0; i < n; i++)
-		l->order[left + i] = i;
-	if (l->desc.shuffle && n > 0)
-		dvti_shuffle(l->order + left, n, l->desc.seed, l->epoch);
-	l->order_length = left + n;
-	l->batches = dvti_batches_of(l, left + n);
 	l->taken = l->making = 0;
 	l->open = true;
 	return true;
 }
 
 static int64_t dvti_batch_length(const dvt_loader *l, int64_t batch) {
-	return DVTI_MIN(l->desc.batch_size, l->order_length - batch * l->desc.batch_size);
+	return DVTI_MIN(l->desc.batch_size, l->order.length - batch * l->desc.batch_size);
 }
 
 /* ---- workers; the lock protects what they share with the caller ---- */
@@ -56139,7 +60015,8 @@ static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
 	dvt_clear_error();
 	memset(made, 0, sizeof *made);
 	made->state = DVTI_MADE_FAILED;
-	if (dvti_batch_make("dvt_loader_next", &w->loader->batcher, w->index, n, &made->x, &made->y)) {
+	if (dvti_batch_make("dvt_loader_next", &w->loader->batcher, w->key, w->index, n, &made->x,
+						&made->y)) {
 		dvti_own(made->x);
 		dvti_own(made->y);
 		made->state = DVTI_MADE_READY;
@@ -56152,12 +60029,14 @@ static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
 	dvt_scope_end(&scope);
 }
 
-/* Copies the sample numbers of the next batch. Returns false when there is no memory for them. */
+/* Copies the sample numbers of the next batch, and the key. Returns false when there is no memory
+   for them. */
 static bool dvti_worker_begin(dvti_worker *w, int64_t batch, int64_t n) {
 	const dvt_loader *l = w->loader;
 	if (!dvti_grow((void **)&w->index, &w->capacity, (size_t)n, sizeof *w->index))
 		return false;
-	memcpy(w->index, l->order + batch * l->desc.batch_size, (size_t)n * sizeof *w->index);
+	memcpy(w->index, l->order.sample + batch * l->desc.batch_size, (size_t)n * sizeof *w->index);
+	memcpy(w->key, l->order.key, sizeof w->key);
 	return true;
 }
 
@@ -56169,7 +60048,8 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
 	dvti_mutex_lock(&l->lock);
 	for (;;) {
 		int64_t batch, n, generation;
-		while (!l->stop && !(l->open && l->making < l->batches && l->making < l->taken + l->slots))
+		while (!l->stop &&
+			   !(l->open && l->making < l->order.batches && l->making < l->taken + l->slots))
 			dvti_cond_wait(&l->work, &l->lock);
 		if (l->stop)
 			break;
@@ -56327,7 +60207,7 @@ static void dvti_loader_destroy(void *object) {
 		dvti_free(l->worker[i].index);
 	dvti_free(l->worker);
 	dvti_free(l->slot);
-	dvti_free(l->order);
+	dvti_free(l->order.sample);
 	dvti_batcher_end(&l->batcher);
 	dvti_free(l);
 }
@@ -56374,15 +60254,15 @@ DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *des
 DVT_API int64_t dvt_loader_len(const dvt_loader *loader) {
 	if (!loader)
 		return 0;
-	return loader->open
-			   ? loader->batches
-			   : dvti_batches_of(loader, dvti_left_over(loader) + loader->batcher.data->length);
+	return loader->open ? loader->order.batches
+						: dvti_order_next_batches(&loader->order, &loader->desc,
+												  loader->batcher.data->length);
 }
 
 /* ---- batches ---- */
 static void dvti_epoch_close(dvt_loader *l) {
 	l->open = false;
-	l->epoch++;
+	l->order.epoch++;
 }
 
 static bool dvti_loader_advance(dvt_loader *l, dvt_array **x, dvt_array **y) {
@@ -56398,7 +60278,7 @@ static bool dvti_loader_advance(dvt_loader *l, dvt_array **x, dvt_array **y) {
 		if (!ok)
 			return false;
 	}
-	if (l->taken >= l->batches) {
+	if (l->taken >= l->order.batches) {
 		dvti_mutex_lock(&l->lock);
 		dvti_epoch_close(l);
 		dvti_mutex_unlock(&l->lock);
@@ -56406,7 +60286,8 @@ static bool dvti_loader_advance(dvt_loader *l, dvt_array **x, dvt_array **y) {
 	}
 	if (l->started)
 		return dvti_ring_take(l, x, y);
-	ok = dvti_batch_make(function, &l->batcher, l->order + l->taken * l->desc.batch_size,
+	ok = dvti_batch_make(function, &l->batcher, l->order.key,
+						 l->order.sample + l->taken * l->desc.batch_size,
 						 dvti_batch_length(l, l->taken), x, y);
 	if (ok)
 		l->taken++;
@@ -56432,32 +60313,265 @@ DVT_API void dvt_loader_reset(dvt_loader *loader) {
 		return;
 	dvti_workers_forget(loader);
 	dvti_mutex_lock(&loader->lock);
-	if (loader->taken >= loader->batches)
+	if (loader->taken >= loader->order.batches)
 		dvti_epoch_close(loader);
 	loader->taken = 0;
 	dvti_ring_restart(loader);
 	dvti_mutex_unlock(&loader->lock);
 }
 
+/* ---- the state ---- */
+DVT_API dvt_loader_state dvt_loader_get_state(const dvt_loader *loader) {
+	dvt_loader_state state;
+	memset(&state, 0, sizeof state);
+	if (!loader) {
+		dvti_null("dvt_loader_get_state", "loader");
+		return state;
+	}
+	state.seed = loader->desc.seed;
+	state.epoch = loader->order.epoch;
+	state.batch = loader->open ? loader->taken : 0;
+	return state;
+}
+
+DVT_API dvt_status dvt_loader_set_state(dvt_loader *loader, const dvt_loader_state *state) {
+	static const char *const function = "dvt_loader_set_state";
+	dvt_status status;
+	if (!loader || !state)
+		return dvti_null(function, loader ? "state" : "loader");
+	dvti_workers_forget(loader);
+	dvti_mutex_lock(&loader->lock);
+	status = dvti_order_seek(&loader->order, function, &loader->desc, loader->batcher.data->length,
+							 state);
+	if (status == DVT_OK) {
+		loader->open = true;
+		loader->taken = state->batch;
+		dvti_ring_restart(loader);
+	}
+	dvti_mutex_unlock(&loader->lock);
+	return status;
+}
+
 #undef DVTI_MAX_WORKERS
 /* ==== end dvt_loader.c ==== */
+/* ==== begin src/7_train/dvt_mixup.c ==== */
+/* Mixup (Zhang, Cisse, Dauphin, Lopez-Paz: mixup: Beyond empirical risk minimization. ICLR 2018):
+   every sample of a batch is mixed with another one, and its labels too. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_mixup.c"
+#endif
+
+/* Draws from the symmetric beta distribution, by the t distribution of 2 alpha degrees of freedom.
+   Source: Bailey: Polar generation of random variates with the t-distribution. Mathematics of
+   Computation 62, 1994. */
+static bool dvti_mixup_share(dvt_key key, double alpha, double *share) {
+	dvt_array *uniform = dvt_key_uniform(key, 0, 1, DVT_SHAPE(2), DVT_F64, dvt_cpu());
+	const double *u = uniform ? (const double *)dvt_data(uniform) : NULL;
+	double t;
+	if (!u)
+		return false;
+	t = sqrt(pow(u[0], -1 / alpha) - 1) * cos(6.283185307179586 * u[1]);
+	if (fabs(t) < 1e100)
+		*share = 0.5 + t / (2 * sqrt(1 + t * t));
+	else
+		*share = t > 0 ? 1 : 0;
+	return true;
+}
+
+static dvt_status dvti_mixup_check(const char *function, dvt_array *x, dvt_array *y, double alpha) {
+	if (!x || !y)
+		return dvti_null(function, x ? "y" : "x");
+	if (!dvt_dtype_is_float(x->dtype))
+		return dvti_fail(DVT_ERR_DTYPE,
+						 "%s: x is %s; expected floats: apply dvt_transform_to_tensor first",
+						 function, dvti_describe(x));
+	if (!dvt_dtype_is_float(y->dtype))
+		return dvti_fail(DVT_ERR_DTYPE,
+						 "%s: y is %s; expected floats: dvt_one_hot(y, classes, DVT_F32) makes "
+						 "them of labels",
+						 function, dvti_describe(y));
+	if (x->shape.ndim < 1 || y->shape.ndim < 1 || x->shape.dim[0] != y->shape.dim[0] ||
+		x->shape.dim[0] < 1)
+		return dvti_fail(DVT_ERR_SHAPE,
+						 "%s: x is %s and y is %s; expected one sample per entry of axis 0, as "
+						 "many in both",
+						 function, dvti_describe(x), dvti_describe(y));
+	if (!(alpha > 0 && alpha <= DBL_MAX))
+		return dvti_fail(DVT_ERR_RANGE, "%s: alpha is %g; expected a positive number", function,
+						 alpha);
+	return DVT_OK;
+}
+
+/* Returns share * x + (1 - share) * x[order]. */
+static dvt_array *dvti_mix(dvt_array *x, dvt_array *order, double share) {
+	return dvt_add(
+		dvt_mul_scalar(x, share),
+		dvt_mul_scalar(dvt_take(x, dvt_as_in_ctx(order, x->storage->ctx), 0), 1 - share));
+}
+
+DVT_API dvt_status dvt_mixup(dvt_array *x, dvt_array *y, double alpha, dvt_key key,
+							 dvt_array **mixed_x, dvt_array **mixed_y) {
+	static const char *const function = "dvt_mixup";
+	dvt_array *order, *images = NULL, *labels = NULL;
+	dvt_scope_guard scope;
+	dvt_status status;
+	double share;
+	if (mixed_x)
+		*mixed_x = NULL;
+	if (mixed_y)
+		*mixed_y = NULL;
+	status = dvti_mixup_check(function, x, y, alpha);
+	if (status != DVT_OK)
+		return status;
+	if (!mixed_x || !mixed_y)
+		return dvti_null(function, mixed_x ? "mixed_y" : "mixed_x");
+	scope = dvt_scope_begin();
+	order = dvt_key_permutation(dvt_key_fold_in(key, 1), x->shape.dim[0], dvt_cpu());
+	if (order && dvti_mixup_share(dvt_key_fold_in(key, 0), alpha, &share)) {
+		images = dvti_mix(x, order, share);
+		labels = images ? dvti_mix(y, order, share) : NULL;
+	}
+	if (labels) {
+		*mixed_x = (dvt_array *)dvt_keep(images);
+		*mixed_y = (dvt_array *)dvt_keep(labels);
+	} else
+		status = dvti_failure();
+	dvt_scope_end(&scope);
+	return status;
+}
+/* ==== end dvt_mixup.c ==== */
+/* ==== begin src/7_train/dvt_order.c ==== */
+/* The order of the samples in the epochs of a loader. It depends only on the seed, the epoch, the
+   number of samples and the batch size, so it can be continued in another process. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/7_train/dvt_order.c"
+#endif
+
+DVTI_FN void dvti_shuffle(int64_t *order, int64_t n, uint64_t seed, int64_t epoch) {
+	uint32_t key[2], counter[4], word[4];
+	int64_t i;
+	key[0] = (uint32_t)seed;
+	key[1] = (uint32_t)(seed >> 32);
+	counter[2] = (uint32_t)epoch;
+	counter[3] = (uint32_t)((uint64_t)epoch >> 32);
+	for (i = n - 1; i > 0; i--) {
+		int64_t j, held = order[i];
+		counter[0] = (uint32_t)i;
+		counter[1] = (uint32_t)((uint64_t)i >> 32);
+		dvti_philox4x32(counter, key, word);
+		j = (int64_t)dvti_mulhi64((uint64_t)word[0] << 32 | word[1], (uint64_t)i + 1);
+		order[i] = order[j];
+		order[j] = held;
+	}
+}
+
+/* Returns the number of samples of the last epoch that the next one begins with. */
+static int64_t dvti_order_left_over(const dvti_order *order, const dvt_loader_desc *desc) {
+	return desc->last_batch == DVT_LAST_ROLLOVER ? order->length % desc->batch_size : 0;
+}
+
+static int64_t dvti_order_batches_of(const dvt_loader_desc *desc, int64_t samples) {
+	int64_t size = desc->batch_size;
+	return samples / size + (desc->last_batch == DVT_LAST_KEEP && samples % size ? 1 : 0);
+}
+
+DVTI_FN int64_t dvti_order_next_batches(const dvti_order *order, const dvt_loader_desc *desc,
+										int64_t n) {
+	return dvti_order_batches_of(desc, dvti_order_left_over(order, desc) + n);
+}
+
+/* Allocates `left` samples, and n more. */
+static bool dvti_order_reserve(dvti_order *order, const char *function, int64_t left, int64_t n) {
+	int64_t count;
+	if (dvti_sum(left, n, &count) && (uint64_t)count <= SIZE_MAX / 16 &&
+		dvti_grow((void **)&order->sample, &order->capacity, (size_t)count, sizeof *order->sample))
+		return true;
+	dvti_fail_memory(function, n);
+	return false;
+}
+
+/* Writes the n samples of one epoch. */
+static void dvti_order_write(const dvt_loader_desc *desc, int64_t *at, int64_t n, int64_t epoch) {
+	int64_t i;
+	for (i = 0; i < n; i++)
+		at[i] = i;
+	if (desc->shuffle)
+		dvti_shuffle(at, n, desc->seed, epoch);
+}
+
+/* Derives the key of an epoch's random transforms. */
+static void dvti_order_key(dvti_order *order, uint64_t seed) {
+	uint32_t counter[4], key[2], word[4];
+	key[0] = (uint32_t)seed;
+	key[1] = (uint32_t)(seed >> 32);
+	counter[0] = (uint32_t)order->epoch;
+	counter[1] = (uint32_t)((uint64_t)order->epoch >> 32);
+	counter[2] = 0;
+	counter[3] = DVTI_COUNTER_SAMPLES;
+	dvti_philox4x32(counter, key, word);
+	memcpy(order->key, word, sizeof order->key);
+}
+
+DVTI_FN bool dvti_order_open(dvti_order *order, const char *function, const dvt_loader_desc *desc,
+							 int64_t n) {
+	int64_t left = dvti_order_left_over(order, desc);
+	if (!dvti_order_reserve(order, function, left, n))
+		return false;
+	if (left)
+		memmove(order->sample, order->sample + (order->length - left),
+				(size_t)left * sizeof *order->sample);
+	if (n)
+		dvti_order_write(desc, order->sample + left, n, order->epoch);
+	dvti_order_key(order, desc->seed);
+	order->length = left + n;
+	order->batches = dvti_order_batches_of(desc, order->length);
+	return true;
+}
+
+/* Makes the samples that earlier epochs left over the whole order. They are the last ones of
+   `epochs` epochs. */
+static void dvti_order_restore(dvti_order *order, const dvt_loader_desc *desc, int64_t n,
+							   int64_t epochs, int64_t left) {
+	int64_t i;
+	for (i = 0; i < epochs; i++)
+		dvti_order_write(desc, order->sample + i * n, n, order->epoch - epochs + i);
+	if (left)
+		memmove(order->sample, order->sample + (epochs * n - left),
+				(size_t)left * sizeof *order->sample);
+	order->length = left;
+}
+
+DVTI_FN dvt_status dvti_order_seek(dvti_order *order, const char *function, dvt_loader_desc *desc,
+								   int64_t n, const dvt_loader_state *state) {
+	int64_t left = 0, epochs = 0, count, batches;
+	/* Every epoch takes whole batches, so the rest is that of all samples so far. */
+	if (state->epoch < 0 || state->epoch > INT64_MAX / 2 ||
+		(desc->last_batch == DVT_LAST_ROLLOVER && !dvti_mul(state->epoch, n, &left)))
+		return dvti_fail(DVT_ERR_RANGE, "%s: epoch %lld; expected a state of dvt_loader_get_state",
+						 function, (long long)state->epoch);
+	left %= desc->batch_size;
+	if (left)
+		epochs = (left - 1) / n + 1;
+	batches = dvti_sum(left, n, &count) ? dvti_order_batches_of(desc, count) : 0;
+	if (state->batch < 0 || state->batch > batches)
+		return dvti_fail(DVT_ERR_RANGE,
+						 "%s: batch %lld of an epoch with %lld; expected a state of a loader with "
+						 "as many samples and the same batch_size and last_batch",
+						 function, (long long)state->batch, (long long)batches);
+	if (!dvti_order_reserve(order, function, left, n)) /* epochs * n < left + n */
+		return dvti_failure();
+	desc->seed = state->seed;
+	order->epoch = state->epoch;
+	dvti_order_restore(order, desc, n, epochs, left);
+	return dvti_order_open(order, function, desc, n) ? DVT_OK : dvti_failure();
+}
+/* ==== end dvt_order.c ==== */
 /* ==== begin src/7_train/dvt_transform.c ==== */
-/* Transforms of samples before batching: pixels to floats, normalization, chains, user functions.
-   They consist of public operations and run on the sample's context. */
+/* Transforms of samples before batching: pixels to floats, normalization, one-hot labels, chains,
+   user functions. They consist of public operations and run on the sample's context. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/7_train/dvt_transform.c"
 #endif
-
-struct dvt_transform {
-	dvti_object object;
-	dvti_transform_kind kind;
-	int n;                    /* number of values, or of parts */
-	double *mean, *deviation; /* normalize */
-	dvt_transform **part;     /* compose; retained */
-	int nested;               /* compose: levels below it */
-	dvt_array *(*apply)(void *user, dvt_array *x);
-	void *user;
-};
 
 static void dvti_transform_destroy(void *object) {
 	dvt_transform *transform = (dvt_transform *)object;
@@ -56470,8 +60584,7 @@ static void dvti_transform_destroy(void *object) {
 	dvti_free(transform);
 }
 
-/* Allocates a transform with n zeroed values or parts. */
-static dvt_transform *dvti_transform_new(const char *function, dvti_transform_kind kind, int n) {
+DVTI_FN dvt_transform *dvti_transform_new(const char *function, dvti_transform_kind kind, int n) {
 	dvt_transform *transform = (dvt_transform *)dvti_alloc_zero(sizeof *transform);
 	size_t count = (size_t)DVTI_MAX(n, 1);
 	bool ok = transform != NULL;
@@ -56574,6 +60687,19 @@ DVT_API dvt_transform *dvt_transform_new(dvt_array *(*apply)(void *user, dvt_arr
 	return transform;
 }
 
+DVT_API dvt_transform *dvt_transform_one_hot(int64_t classes) {
+	dvt_transform *transform;
+	if (classes < 1) {
+		dvti_fail(DVT_ERR_RANGE, "dvt_transform_one_hot: classes is %lld; expected at least 1",
+				  (long long)classes);
+		return NULL;
+	}
+	transform = dvti_transform_new("dvt_transform_one_hot", DVTI_TRANSFORM_ONE_HOT, 0);
+	if (transform)
+		transform->extent[0] = classes;
+	return transform;
+}
+
 /* ---- applying ---- */
 /* Converts (H, W, C), or a stack of such, with the channels moved to the front. */
 static dvt_array *dvti_to_tensor(dvt_array *x) {
@@ -56638,7 +60764,9 @@ static dvt_array *dvti_transform_run(dvt_transform *t, dvt_array *x) {
 		for (i = 0; y && i < t->n; i++)
 			y = dvti_transform_run(t->part[i], y);
 		return y;
-	default:
+	case DVTI_TRANSFORM_ONE_HOT:
+		return dvt_one_hot(x, t->extent[0], DVT_F32);
+	case DVTI_TRANSFORM_CUSTOM:
 		y = t->apply(t->user, x);
 		if (!y && dvt_error_code() == DVT_OK)
 			dvti_fail(DVT_ERR_VALUE,
@@ -56646,6 +60774,8 @@ static dvt_array *dvti_transform_run(dvt_transform *t, dvt_array *x) {
 					  "for x (%s) without an error; expected an array",
 					  dvti_describe(x));
 		return y;
+	default:
+		return dvti_transform_image(t, x);
 	}
 }
 
@@ -56694,8 +60824,390 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 	}
 }
 /* ==== end dvt_transform.c ==== */
+/* ==== begin src/7_train/dvt_transform_image.c ==== */
+/* Transforms of images, (height, width, channels) of uint8 pixels: crops, flips, resizing, colors.
+   Crops and flips are views. Resizing and colors compute with integers, so their bits are the same
+   on all machines. Random ones draw from Philox: in a loader from its seed, the epoch and the
+   number of the sample, so the threads of the loader do not matter. */
 #ifdef DEVTENSOR_LINES
-#line 249 "src/devtensor_spine.h"
+#line 6 "src/7_train/dvt_transform_image.c"
+#endif
+
+#define DVTI_IMAGE_EXTENT ((int64_t)1 << 20) /* the largest height and width of a result */
+
+static DVTI_TLS dvti_sample_random dvti_this_sample;
+
+DVTI_FN dvti_sample_random dvti_set_sample_random(dvti_sample_random random) {
+	dvti_sample_random previous = dvti_this_sample;
+	dvti_this_sample = random;
+	return previous;
+}
+
+/* Draws 64 bits. Returns false with the error set. */
+static bool dvti_sample_draw(uint64_t *bits) {
+	dvti_sample_random *random = &dvti_this_sample;
+	uint32_t counter[4], word[4];
+	dvt_array *x;
+	if (!random->on) {
+		int64_t value;
+		x = dvt_randint(INT64_MIN, INT64_MAX, DVT_SHAPE(1), DVT_I64, dvt_cpu());
+		if (!x || !dvt_data(x))
+			return false;
+		memcpy(&value, dvt_data(x), sizeof value);
+		*bits = (uint64_t)value;
+		return true;
+	}
+	counter[0] = (uint32_t)random->draws;
+	counter[1] = (uint32_t)(random->draws >> 32);
+	counter[2] = (uint32_t)random->sample;
+	counter[3] = (uint32_t)((uint64_t)random->sample >> 32);
+	dvti_philox4x32(counter, random->key, word);
+	*bits = (uint64_t)word[0] << 32 | word[1];
+	random->draws++;
+	return true;
+}
+
+/* Draws one of low, ..., high. */
+static bool dvti_sample_between(int64_t low, int64_t high, int64_t *out) {
+	uint64_t bits;
+	if (!dvti_sample_draw(&bits))
+		return false;
+	*out = low + (int64_t)dvti_mulhi64(bits, (uint64_t)(high - low) + 1);
+	return true;
+}
+
+/* ---- making ---- */
+static dvt_transform *dvti_image_new(const char *function, dvti_transform_kind kind, int64_t height,
+									 int64_t width, int64_t padding) {
+	dvt_transform *t;
+	if (height < 1 || width < 1 || height > DVTI_IMAGE_EXTENT || width > DVTI_IMAGE_EXTENT) {
+		dvti_fail(DVT_ERR_RANGE, "%s: height %lld and width %lld; expected 1 to %lld pixels",
+				  function, (long long)height, (long long)width, (long long)DVTI_IMAGE_EXTENT);
+		return NULL;
+	}
+	if (padding < 0 || padding > DVTI_IMAGE_EXTENT) {
+		dvti_fail(DVT_ERR_RANGE, "%s: padding is %lld; expected 0 to %lld pixels", function,
+				  (long long)padding, (long long)DVTI_IMAGE_EXTENT);
+		return NULL;
+	}
+	t = dvti_transform_new(function, kind, 0);
+	if (t) {
+		t->extent[0] = height;
+		t->extent[1] = width;
+		t->extent[2] = padding;
+	}
+	return t;
+}
+
+DVT_API dvt_transform *dvt_transform_center_crop(int64_t height, int64_t width) {
+	return dvti_image_new("dvt_transform_center_crop", DVTI_TRANSFORM_CENTER_CROP, height, width,
+						  0);
+}
+
+DVT_API dvt_transform *dvt_transform_random_crop(int64_t height, int64_t width, int64_t padding) {
+	return dvti_image_new("dvt_transform_random_crop", DVTI_TRANSFORM_RANDOM_CROP, height, width,
+						  padding);
+}
+
+DVT_API dvt_transform *dvt_transform_resize(int64_t height, int64_t width) {
+	return dvti_image_new("dvt_transform_resize", DVTI_TRANSFORM_RESIZE, height, width, 0);
+}
+
+DVT_API dvt_transform *dvt_transform_random_flip(double p) {
+	dvt_transform *t;
+	if (!(p >= 0 && p <= 1)) {
+		dvti_fail(DVT_ERR_RANGE, "dvt_transform_random_flip: p is %g; expected a probability", p);
+		return NULL;
+	}
+	t = dvti_transform_new("dvt_transform_random_flip", DVTI_TRANSFORM_RANDOM_FLIP, 0);
+	if (t)
+		t->amount[0] = p;
+	return t;
+}
+
+DVT_API dvt_transform *dvt_transform_color_jitter(double brightness, double contrast,
+												  double saturation) {
+	double amount[3];
+	dvt_transform *t;
+	int i;
+	amount[0] = brightness;
+	amount[1] = contrast;
+	amount[2] = saturation;
+	for (i = 0; i < 3; i++)
+		if (!(amount[i] >= 0 && amount[i] <= 100)) {
+			dvti_fail(DVT_ERR_RANGE, "dvt_transform_color_jitter: %s is %g; expected 0 to 100",
+					  i == 0   ? "brightness"
+					  : i == 1 ? "contrast"
+							   : "saturation",
+					  amount[i]);
+			return NULL;
+		}
+	t = dvti_transform_new("dvt_transform_color_jitter", DVTI_TRANSFORM_COLOR_JITTER, 0);
+	if (t)
+		memcpy(t->amount, amount, sizeof amount);
+	return t;
+}
+
+/* ---- crops and flips ---- */
+/* Returns the view of `height` rows and `width` columns. */
+static dvt_array *dvti_image_part(dvt_array *x, int64_t top, int64_t left, int64_t height,
+								  int64_t width) {
+	return dvt_slice(dvt_slice(x, 0, top, top + height, 1), 1, left, left + width, 1);
+}
+
+static dvt_array *dvti_image_too_small(const char *function, const dvt_transform *t,
+									   const dvt_array *x) {
+	dvti_fail(
+		DVT_ERR_SHAPE,
+		"%s: x is %s, with a padding of %lld; expected at least (%lld, %lld, channels): apply "
+		"dvt_transform_resize first",
+		function, dvti_describe(x), (long long)t->extent[2], (long long)t->extent[0],
+		(long long)t->extent[1]);
+	return NULL;
+}
+
+static dvt_array *dvti_center_crop(const dvt_transform *t, dvt_array *x) {
+	int64_t top = x->shape.dim[0] - t->extent[0], left = x->shape.dim[1] - t->extent[1];
+	if (top < 0 || left < 0)
+		return dvti_image_too_small("dvt_transform_center_crop", t, x);
+	return dvti_image_part(x, top / 2, left / 2, t->extent[0], t->extent[1]);
+}
+
+static dvt_array *dvti_random_crop(const dvt_transform *t, dvt_array *x) {
+	const int64_t *dim = x->shape.dim, *extent = t->extent, padding = t->extent[2];
+	int64_t begin[2], first[2], last[2];
+	dvt_array *y;
+	int i;
+	for (i = 0; i < 2; i++) {
+		if (dim[i] + 2 * padding < extent[i])
+			return dvti_image_too_small("dvt_transform_random_crop", t, x);
+		if (!dvti_sample_between(-padding, dim[i] + padding - extent[i], &begin[i]))
+			return NULL;
+		first[i] = DVTI_MAX(begin[i], 0); /* the pixels of x in the result */
+		last[i] = DVTI_MIN(begin[i] + extent[i], dim[i]);
+	}
+	if (last[0] - first[0] == extent[0] && last[1] - first[1] == extent[1])
+		return dvti_image_part(x, begin[0], begin[1], extent[0], extent[1]);
+	y = dvt_zeros(DVT_SHAPE(extent[0], extent[1], dim[2]), DVT_U8, x->storage->ctx);
+	if (!y || last[0] <= first[0] || last[1] <= first[1])
+		return y;
+	return dvt_copy_into(
+			   dvti_image_part(y, first[0] - begin[0], first[1] - begin[1], last[0] - first[0],
+							   last[1] - first[1]),
+			   dvti_image_part(x, first[0], first[1], last[0] - first[0], last[1] - first[1]))
+			   ? y
+			   : NULL;
+}
+
+static dvt_array *dvti_random_flip(const dvt_transform *t, dvt_array *x) {
+	uint64_t bits;
+	if (!dvti_sample_draw(&bits))
+		return NULL;
+	return (double)(bits >> 11) < t->amount[0] * 9007199254740992.0 /* 2^53 */
+			   ? dvt_slice(x, 1, -1, DVT_END, -1)
+			   : x;
+}
+
+/* ---- pixels in host memory ---- */
+static const uint8_t *dvti_pixels(const char *function, dvt_array **x) {
+	if (!dvti_is_host_memory((*x)->storage->ctx)) {
+		dvti_fail(DVT_ERR_CONTEXT,
+				  "%s: x is %s; images are transformed in host memory: copy it "
+				  "with dvt_copyto(x, dvt_cpu())",
+				  function, dvti_describe(*x));
+		return NULL;
+	}
+	*x = dvt_contiguous(*x);
+	return *x ? (const uint8_t *)dvt_data(*x) : NULL;
+}
+
+/* Returns value / 2^bits as a pixel. */
+static uint8_t dvti_to_pixel(int64_t value, int bits) {
+	return value <= 0 ? 0 : (uint8_t)DVTI_MIN(value >> bits, 255);
+}
+
+/* ---- resizing ---- */
+/* The two pixels around the center of a new pixel. The weight of the second one is next / unit,
+   that of the first one is the rest. */
+typedef struct dvti_between {
+	int64_t first, second, next, unit;
+} dvti_between;
+
+/* Center i + 1/2 of n lies at (i + 1/2) * from / n - 1/2 of the old pixels. It is moved to the
+   first or the last one if it lies outside. */
+static dvti_between dvti_resize_at(int64_t i, int64_t n, int64_t from) {
+	dvti_between at;
+	int64_t center = (2 * i + 1) * from - n;
+	center = DVTI_MIN(DVTI_MAX(center, 0), 2 * n * (from - 1));
+	at.unit = 2 * n;
+	at.first = center / at.unit;
+	at.next = center % at.unit;
+	at.second = DVTI_MIN(at.first + 1, from - 1);
+	return at;
+}
+
+static void dvti_resize_row(const uint8_t *from, int64_t width, uint8_t *to, int64_t n,
+							int64_t channels, dvti_between row) {
+	const uint8_t *above = from + row.first * width * channels,
+				  *below = from + row.second * width * channels;
+	int64_t j, c;
+	for (j = 0; j < n; j++) {
+		dvti_between at = dvti_resize_at(j, n, width);
+		const uint8_t *p[4];
+		p[0] = above + at.first * channels;
+		p[1] = above + at.second * channels;
+		p[2] = below + at.first * channels;
+		p[3] = below + at.second * channels;
+		for (c = 0; c < channels; c++) {
+			uint64_t left = (uint64_t)(at.unit - at.next), right = (uint64_t)at.next;
+			uint64_t sum = (uint64_t)(row.unit - row.next) * (left * p[0][c] + right * p[1][c]) +
+						   (uint64_t)row.next * (left * p[2][c] + right * p[3][c]);
+			uint64_t unit = (uint64_t)row.unit * (uint64_t)at.unit;
+			*to++ = (uint8_t)((sum + unit / 2) / unit);
+		}
+	}
+}
+
+static dvt_array *dvti_resize(const dvt_transform *t, dvt_array *x) {
+	static const char *const function = "dvt_transform_resize";
+	int64_t height = t->extent[0], width = t->extent[1], channels = x->shape.dim[2], i;
+	const uint8_t *from;
+	dvt_array *y;
+	uint8_t *to;
+	if (x->shape.dim[0] > DVTI_IMAGE_EXTENT || x->shape.dim[1] > DVTI_IMAGE_EXTENT) {
+		dvti_fail(DVT_ERR_SHAPE, "%s: x is %s; expected a height and a width of at most %lld",
+				  function, dvti_describe(x), (long long)DVTI_IMAGE_EXTENT);
+		return NULL;
+	}
+	from = dvti_pixels(function, &x);
+	y = from ? dvti_array_new(function, DVT_SHAPE(height, width, channels), DVT_U8, x->storage->ctx)
+			 : NULL;
+	if (!y)
+		return NULL;
+	to = (uint8_t *)dvti_view_of(y).data;
+	for (i = 0; i < height; i++)
+		dvti_resize_row(from, x->shape.dim[1], to + i * width * channels, width, channels,
+						dvti_resize_at(i, height, x->shape.dim[0]));
+	return y;
+}
+
+/* ---- colors: factors in units of 2^-16 ---- */
+#define DVTI_COLOR_ONE 65536
+
+/* Draws a factor of max(0, 1 - amount) to 1 + amount; 1 without drawing if the amount is 0. */
+static bool dvti_color_factor(double amount, int64_t *factor) {
+	int64_t range = (int64_t)(amount * DVTI_COLOR_ONE + 0.5);
+	*factor = DVTI_COLOR_ONE;
+	return range == 0 ||
+		   dvti_sample_between(DVTI_MAX(DVTI_COLOR_ONE - range, 0), DVTI_COLOR_ONE + range, factor);
+}
+
+/* Returns 1000 times the brightness of a pixel, by ITU-R BT.601. Without three channels, their
+   mean. */
+static int64_t dvti_color_luma(const uint8_t *pixel, int64_t channels) {
+	int64_t sum = 0, c;
+	if (channels == 3)
+		return 299 * pixel[0] + 587 * pixel[1] + 114 * pixel[2];
+	for (c = 0; c < channels; c++)
+		sum += pixel[c];
+	return 1000 * sum / channels;
+}
+
+static void dvti_color_brightness(uint8_t *pixel, int64_t size, int64_t factor) {
+	int64_t i;
+	for (i = 0; i < size; i++)
+		pixel[i] = dvti_to_pixel(pixel[i] * factor + DVTI_COLOR_ONE / 2, 16);
+}
+
+/* Multiplies the distances to the mean brightness. */
+static void dvti_color_contrast(uint8_t *pixel, int64_t n, int64_t channels, int64_t factor) {
+	int64_t sum = 0, mean, i;
+	for (i = 0; i < n; i++)
+		sum += dvti_color_luma(pixel + i * channels, channels);
+	mean = sum / n * DVTI_COLOR_ONE / 1000;
+	for (i = 0; i < n * channels; i++)
+		pixel[i] = dvti_to_pixel(mean * DVTI_COLOR_ONE +
+									 (pixel[i] * (int64_t)DVTI_COLOR_ONE - mean) * factor +
+									 ((int64_t)1 << 31),
+								 32);
+}
+
+/* Multiplies the distances of the channels to the pixel's brightness. */
+static void dvti_color_saturation(uint8_t *pixel, int64_t n, int64_t factor) {
+	int64_t i, c;
+	for (i = 0; i < n; i++, pixel += 3) {
+		int64_t gray = (dvti_color_luma(pixel, 3) + 500) / 1000;
+		for (c = 0; c < 3; c++)
+			pixel[c] = dvti_to_pixel(
+				gray * DVTI_COLOR_ONE + (pixel[c] - gray) * factor + DVTI_COLOR_ONE / 2, 16);
+	}
+}
+
+static dvt_array *dvti_color_jitter(const dvt_transform *t, dvt_array *x) {
+	static const char *const function = "dvt_transform_color_jitter";
+	int64_t channels = x->shape.dim[2], pixels = dvti_extents(x->shape.dim, 2), factor[3];
+	const uint8_t *from;
+	dvt_array *y;
+	uint8_t *to;
+	int i;
+	if (t->amount[2] > 0 && channels != 3) {
+		dvti_fail(DVT_ERR_SHAPE, "%s: x is %s; expected 3 channels, or a saturation of 0", function,
+				  dvti_describe(x));
+		return NULL;
+	}
+	for (i = 0; i < 3; i++)
+		if (!dvti_color_factor(t->amount[i], &factor[i]))
+			return NULL;
+	from = dvti_pixels(function, &x);
+	y = from ? dvti_array_new(function, x->shape, DVT_U8, x->storage->ctx) : NULL;
+	if (!y)
+		return NULL;
+	to = (uint8_t *)dvti_view_of(y).data;
+	memcpy(to, from, (size_t)dvt_nbytes(y));
+	if (factor[0] != DVTI_COLOR_ONE)
+		dvti_color_brightness(to, dvt_nbytes(y), factor[0]);
+	if (factor[1] != DVTI_COLOR_ONE)
+		dvti_color_contrast(to, pixels, channels, factor[1]);
+	if (factor[2] != DVTI_COLOR_ONE)
+		dvti_color_saturation(to, pixels, factor[2]);
+	return y;
+}
+
+/* ---- applying ---- */
+DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
+	if (x->dtype != DVT_U8) {
+		dvti_fail(DVT_ERR_DTYPE,
+				  "dvt_transform_apply: x is %s; transforms of images expect uint8 pixels: apply "
+				  "them before dvt_transform_to_tensor",
+				  dvti_describe(x));
+		return NULL;
+	}
+	if (x->shape.ndim != 3 || !dvti_has_elements(&x->shape)) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "dvt_transform_apply: x is %s; transforms of images expect one image (height, "
+				  "width, channels), not empty",
+				  dvti_describe(x));
+		return NULL;
+	}
+	switch (t->kind) {
+	case DVTI_TRANSFORM_CENTER_CROP:
+		return dvti_center_crop(t, x);
+	case DVTI_TRANSFORM_RANDOM_CROP:
+		return dvti_random_crop(t, x);
+	case DVTI_TRANSFORM_RANDOM_FLIP:
+		return dvti_random_flip(t, x);
+	case DVTI_TRANSFORM_RESIZE:
+		return dvti_resize(t, x);
+	default:
+		return dvti_color_jitter(t, x);
+	}
+}
+
+#undef DVTI_IMAGE_EXTENT
+#undef DVTI_COLOR_ONE
+/* ==== end dvt_transform_image.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 270 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -56752,7 +61264,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 252 "src/devtensor_spine.h"
+#line 273 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -56844,6 +61356,11 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_load_npy(...) dvt_note_site(dvt_load_npy(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_save_params(...) dvt_note_status(dvt_save_params(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_load_params(...) DVT_NOTE_POINTER(dvt_array_list, dvt_load_params(__VA_ARGS__))
+#define dvt_save_safetensors(...) dvt_note_status(dvt_save_safetensors(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_load_safetensors(...) DVT_NOTE_POINTER(dvt_array_list, dvt_load_safetensors(__VA_ARGS__))
+#define dvt_load_gguf(...) DVT_NOTE_POINTER(dvt_array_list, dvt_load_gguf(__VA_ARGS__))
+#define dvt_load_arrays(...) DVT_NOTE_POINTER(dvt_array_list, dvt_load_arrays(__VA_ARGS__))
+#define dvt_save_arrays(...) dvt_note_status(dvt_save_arrays(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_load_idx(...) dvt_note_site(dvt_load_idx(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_save_npz(...) dvt_note_status(dvt_save_npz(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_save_npz_compressed(...) dvt_note_status(dvt_save_npz_compressed(__VA_ARGS__), __FILE__, __LINE__)
@@ -56852,9 +61369,21 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_save_image(...) dvt_note_status(dvt_save_image(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_npy(...) dvt_note_site(dvt_read_npy(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_params(...) DVT_NOTE_POINTER(dvt_array_list, dvt_read_params(__VA_ARGS__))
+#define dvt_read_safetensors(...) DVT_NOTE_POINTER(dvt_array_list, dvt_read_safetensors(__VA_ARGS__))
+#define dvt_read_gguf(...) DVT_NOTE_POINTER(dvt_array_list, dvt_read_gguf(__VA_ARGS__))
+#define dvt_read_arrays(...) DVT_NOTE_POINTER(dvt_array_list, dvt_read_arrays(__VA_ARGS__))
 #define dvt_read_idx(...) dvt_note_site(dvt_read_idx(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_npz(...) DVT_NOTE_POINTER(dvt_array_list, dvt_read_npz(__VA_ARGS__))
 #define dvt_read_image(...) dvt_note_site(dvt_read_image(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_load_csv(...) dvt_note_site(dvt_load_csv(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_read_csv(...) dvt_note_site(dvt_read_csv(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_load_csv_columns(...) DVT_NOTE_POINTER(dvt_array_list, dvt_load_csv_columns(__VA_ARGS__))
+#define dvt_read_csv_columns(...) DVT_NOTE_POINTER(dvt_array_list, dvt_read_csv_columns(__VA_ARGS__))
+#define dvt_save_csv(...) dvt_note_status(dvt_save_csv(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_load_bytes(...) dvt_note_site(dvt_load_bytes(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_save_bytes(...) dvt_note_status(dvt_save_bytes(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_read_cifar10(...) dvt_note_status(dvt_read_cifar10(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_read_cifar100(...) dvt_note_status(dvt_read_cifar100(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_nn_sequential_add(...) dvt_note_status(dvt_nn_sequential_add(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_from_values(...) dvt_note_site(dvt_from_values(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_param_data(...) DVT_NOTE_POINTER(dvt_array, dvt_param_data(__VA_ARGS__))
@@ -57130,6 +61659,8 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dataset_idx(...) DVT_NOTE_POINTER(dvt_dataset, dvt_dataset_idx(__VA_ARGS__))
 #define dvt_dataset_fashion_mnist(...) DVT_NOTE_POINTER(dvt_dataset, dvt_dataset_fashion_mnist(__VA_ARGS__))
 #define dvt_dataset_mnist(...) DVT_NOTE_POINTER(dvt_dataset, dvt_dataset_mnist(__VA_ARGS__))
+#define dvt_dataset_cifar10(...) DVT_NOTE_POINTER(dvt_dataset, dvt_dataset_cifar10(__VA_ARGS__))
+#define dvt_dataset_cifar100(...) DVT_NOTE_POINTER(dvt_dataset, dvt_dataset_cifar100(__VA_ARGS__))
 #define dvt_dataset_get(...) dvt_note_status(dvt_dataset_get(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_transform_to_tensor(...) DVT_NOTE_POINTER(dvt_transform, dvt_transform_to_tensor(__VA_ARGS__))
 #define dvt_transform_normalize(...) DVT_NOTE_POINTER(dvt_transform, dvt_transform_normalize(__VA_ARGS__))
@@ -57137,8 +61668,18 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_transform_new(...) DVT_NOTE_POINTER(dvt_transform, dvt_transform_new(__VA_ARGS__))
 #define dvt_transform_apply(...) dvt_note_site(dvt_transform_apply(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_dataset_transform_first(...) DVT_NOTE_POINTER(dvt_dataset, dvt_dataset_transform_first(__VA_ARGS__))
+#define dvt_dataset_transform_second(...) DVT_NOTE_POINTER(dvt_dataset, dvt_dataset_transform_second(__VA_ARGS__))
+#define dvt_dataset_split(...) dvt_note_status(dvt_dataset_split(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_transform_one_hot(...) DVT_NOTE_POINTER(dvt_transform, dvt_transform_one_hot(__VA_ARGS__))
+#define dvt_transform_center_crop(...) DVT_NOTE_POINTER(dvt_transform, dvt_transform_center_crop(__VA_ARGS__))
+#define dvt_transform_random_crop(...) DVT_NOTE_POINTER(dvt_transform, dvt_transform_random_crop(__VA_ARGS__))
+#define dvt_transform_random_flip(...) DVT_NOTE_POINTER(dvt_transform, dvt_transform_random_flip(__VA_ARGS__))
+#define dvt_transform_resize(...) DVT_NOTE_POINTER(dvt_transform, dvt_transform_resize(__VA_ARGS__))
+#define dvt_transform_color_jitter(...) DVT_NOTE_POINTER(dvt_transform, dvt_transform_color_jitter(__VA_ARGS__))
+#define dvt_mixup(...) dvt_note_status(dvt_mixup(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_loader_new(...) DVT_NOTE_POINTER(dvt_loader, dvt_loader_new(__VA_ARGS__))
 #define dvt_loader_next(...) dvt_note_bool(dvt_loader_next(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loader_set_state(...) dvt_note_status(dvt_loader_set_state(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_split_and_load(...) dvt_note_status(dvt_split_and_load(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_array_split_and_load(...) dvt_note_status(dvt_array_split_and_load(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_metric_accuracy(...) DVT_NOTE_POINTER(dvt_metric, dvt_metric_accuracy(__VA_ARGS__))
@@ -57154,7 +61695,7 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 256 "src/devtensor_spine.h"
+#line 277 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

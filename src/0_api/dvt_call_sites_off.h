@@ -80,6 +80,11 @@
 #undef dvt_load_npy
 #undef dvt_save_params
 #undef dvt_load_params
+#undef dvt_save_safetensors
+#undef dvt_load_safetensors
+#undef dvt_load_gguf
+#undef dvt_load_arrays
+#undef dvt_save_arrays
 #undef dvt_load_idx
 #undef dvt_save_npz
 #undef dvt_save_npz_compressed
@@ -88,6 +93,9 @@
 #undef dvt_save_image
 #undef dvt_read_npy
 #undef dvt_read_params
+#undef dvt_read_safetensors
+#undef dvt_read_gguf
+#undef dvt_read_arrays
 #undef dvt_read_idx
 #undef dvt_read_npz
 #undef dvt_read_image

@@ -58,10 +58,15 @@ DVT_API dvt_array *dvt_array_list_at(dvt_array_list *list, int i);
 DVT_API const char *dvt_array_list_name(const dvt_array_list *list, int i);
 /* Returns the array of that name. Owns: the list. Errors: NAME. */
 DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name);
+/* Returns the file's text for that key; NULL, without an error, if it has none. Owns: the list. */
+DVT_API const char *dvt_array_list_metadata(const dvt_array_list *list, const char *key);
+/* Returns the i-th text and sets *key (which may be NULL) to its key; NULL, without an error, after
+   the last one. Owns: the list. */
+DVT_API const char *dvt_array_list_metadata_at(const dvt_array_list *list, int i, const char **key);
 
 /* ---- files. Readers compare the header with the size of the file before they allocate. They need
-   at most 200 KiB beyond the arrays (Fortran order: 1 MiB more; images: 300 KiB and two rows). From
-   a pipe they read at most 1 GiB; .npz files are not read from pipes.
+   at most 200 KiB beyond the arrays and what describes them (Fortran order: 1 MiB more; images: 300
+   KiB and two rows). From a pipe they read at most 1 GiB; .npz files are not read from pipes.
    Writers write a temporary file in the same directory, sync it and rename it. So a failure keeps
    the old file. The new file gets the old one's mode, owner and group where the process may set
    them. Symbolic links are followed; other hard links keep the old file. Read-only files are not
@@ -79,6 +84,26 @@ DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx);
 DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
                                    const char *const *names, int n);
 DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx);
+/* Write and read safetensors files. `metadata` is NULL, or pairs of key and text and then a NULL. A
+   file keeps the order of the arrays. Reads every dtype of the library; 16-bit integers become
+   int32, larger unsigned ones int64; 8-bit floats are refused. A path to the index of a model in
+   several files (.safetensors.index.json) reads them all. Errors also: NAME (names, or text that is
+   not UTF-8), NULL_ARGUMENT, VALUE (metadata). */
+DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arrays,
+                                        const char *const *names, int n,
+                                        const char *const *metadata);
+DVT_API dvt_array_list *dvt_load_safetensors(const char *path, dvt_ctx ctx);
+/* Reads a GGUF file, version 2 or 3, little-endian, of tensors that are not quantized. Shapes are
+   in row-major order: the reverse of the file's. Texts, numbers and bools of its metadata become
+   text ("true", "1e-05"); arrays are left out. */
+DVT_API dvt_array_list *dvt_load_gguf(const char *path, dvt_ctx ctx);
+/* Reads a file of arrays in any of these formats, by its content: safetensors and its index, GGUF,
+   .npz, .params. */
+DVT_API dvt_array_list *dvt_load_arrays(const char *path, dvt_ctx ctx);
+/* Writes the format that the path ends with: .safetensors or .params. Errors also: VALUE (another
+   end), and those of that format. */
+DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
+                                   const char *const *names, int n);
 /* Reads an IDX file, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64;
    16-bit integers become int32. */
 DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx);
@@ -105,6 +130,9 @@ DVT_API dvt_status dvt_save_image(const char *path, dvt_array *x);
 /* Read the same formats from memory, which may be freed afterwards. */
 DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx);
+DVT_API dvt_array_list *dvt_read_safetensors(const void *data, size_t bytes, dvt_ctx ctx);
+DVT_API dvt_array_list *dvt_read_gguf(const void *data, size_t bytes, dvt_ctx ctx);
+DVT_API dvt_array_list *dvt_read_arrays(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array_list *dvt_read_npz(const void *data, size_t bytes, dvt_ctx ctx);
 DVT_API dvt_array *dvt_read_image(const void *data, size_t bytes, dvt_ctx ctx);

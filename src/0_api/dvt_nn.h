@@ -230,20 +230,26 @@ DVT_API void dvt_block_print(const dvt_block *net);
 /* Prints one line per block: output shape and number of parameters, for an input of that shape. */
 DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input);
 
-/* Writes MXNet's .params with structural names ("0.weight"). Saves the average of all copies:
-   weights are equal on all contexts, running statistics differ. Copies: to host memory. Waits:
-   yes. */
+/* Writes the parameters with structural names ("0.weight"): as safetensors if the path ends with
+   .safetensors, else as MXNet's .params. Saves the average of all copies: weights are equal on all
+   contexts, running statistics differ. Copies: to host memory. Waits: yes. */
 DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path);
 
 typedef struct dvt_load_options {
     bool allow_missing; /* parameters that are not in the file keep their values */
     bool ignore_extra;  /* skip arrays that are not in the net */
     bool cast_dtype;    /* convert another dtype instead of failing */
+    /* NULL, or pairs of a name in the file and a name in the net, and then a NULL. One * stands for
+       any text, also for none, and is copied: "encoder.*", "0.*", "head.w", "2.weight", NULL. Every
+       pair that matches counts, so one array can set several parameters. The name "" leaves the
+       array out. Names without a pair stay. */
+    const char *const *map;
 } dvt_load_options;
 
-/* Sets parameters from a file, on those contexts (an empty list: where they are, or the default
-   context). The net need not be initialized. Nothing changes on failure. Errors: IO, FORMAT, NAME,
-   SHAPE, DTYPE. */
+/* Sets parameters from a file that dvt_load_arrays reads, on those contexts (an empty list: where
+   they are, or the default context). The net need not be initialized. Nothing changes on failure.
+   One error lists all names that are missing or not in the net, and all other shapes and dtypes.
+   Errors: IO, FORMAT, NAME, SHAPE, DTYPE, VALUE (map). */
 DVT_API dvt_status dvt_block_load(dvt_block *net, const char *path, dvt_ctx_list ctxs);
 /* Does the same with options, which may be NULL. */
 DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,

@@ -106,6 +106,13 @@ DVTI_FN const char *dvti_range_text(int64_t low, int64_t high);
 /* Returns "(2, 3)", "(3,)" or "()". For an invalid shape it returns the known part: "(2, 2, 2, 2,
    2, 2, 2, 2, ...: 9 axes)". */
 DVTI_FN const char *dvti_shape_text(dvt_shape shape);
+/* Formats one line for messages: "'a', 'b', 'c', ..., 'z' (12 in all)", or "none". name(user, i)
+   returns the texts. */
+DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
+                               const char *(*name)(const void *user, int i), const void *user);
+DVTI_FN const char *dvti_brief_names(char *buffer, size_t size, int n, const char *const *names);
+/* Returns the length of the directory in a path, with its last separator; 0 when there is none. */
+DVTI_FN size_t dvti_path_directory(const char *path);
 
 /* ---- environment ---- */
 /* Returns NULL when the variable is unset or empty, or the program is set-user-id. */

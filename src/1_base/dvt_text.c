@@ -61,6 +61,39 @@ DVTI_FN const char *dvti_shape_text(dvt_shape shape) {
     return buffer;
 }
 
+DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
+                               const char *(*name)(const void *user, int i), const void *user) {
+    dvti_text text = dvti_text_begin(buffer, size);
+    int i, shown = n > 8 ? 6 : n;
+    if (n == 0)
+        dvti_text_add(&text, "none");
+    for (i = 0; i < shown; i++)
+        dvti_text_add(&text, "%s'%.60s'", i ? ", " : "", name(user, i));
+    if (shown < n)
+        dvti_text_add(&text, ", ..., '%.60s' (%d in all)", name(user, n - 1), n);
+    return buffer;
+}
+
+static const char *dvti_brief_item(const void *user, int i) {
+    return ((const char *const *)user)[i];
+}
+
+DVTI_FN const char *dvti_brief_names(char *buffer, size_t size, int n, const char *const *names) {
+    return dvti_brief(buffer, size, n, dvti_brief_item, (const void *)names);
+}
+
+DVTI_FN size_t dvti_path_directory(const char *path) {
+    size_t n = strlen(path);
+#if defined(_WIN32)
+    while (n > 0 && path[n - 1] != '/' && path[n - 1] != '\\')
+        n--;
+#else
+    while (n > 0 && path[n - 1] != '/')
+        n--;
+#endif
+    return n;
+}
+
 /* A set-user-id program must ignore the environment of its caller. */
 DVTI_FN const char *dvti_env(const char *name) {
     const char *value;

@@ -1,5 +1,4 @@
-/* Lists of named arrays, as parameter files and archives hold them, and the names of others to be
-   written. */
+/* Lists of named arrays and metadata, as files of parameters hold them. */
 #include "5_io/dvt_io_internal.h"
 
 static void dvti_array_list_destroy(void *object) {
@@ -10,8 +9,11 @@ static void dvti_array_list_destroy(void *object) {
         if (list->name)
             dvti_free(list->name[i]);
     }
+    for (i = 0; i < 2 * list->n_metadata; i++)
+        dvti_free(list->metadata[i]);
     dvti_free(list->array);
     dvti_free(list->name);
+    dvti_free(list->metadata);
     dvti_free(list);
 }
 
@@ -44,6 +46,125 @@ DVTI_FN bool dvti_array_list_begin_names(const char *function, dvt_array_list *l
     return list->name != NULL;
 }
 
+DVTI_FN bool dvti_array_list_reserve(const char *function, dvt_array_list *list, int n) {
+    if (!dvti_grow((void **)&list->array, &list->capacity, (size_t)n, sizeof *list->array)) {
+        dvti_fail_memory(function, (int64_t)sizeof *list->array * n);
+        return false;
+    }
+    if (n)
+        memset(list->array, 0, sizeof *list->array * (size_t)n);
+    list->n = n;
+    return dvti_array_list_begin_names(function, list);
+}
+
+DVTI_FN bool dvti_array_list_note(const char *function, dvt_array_list *list, const char *key,
+                                  const char *value) {
+    size_t n = (size_t)list->n_metadata;
+    bool good =
+        n < (size_t)INT_MAX / 2 && dvti_grow((void **)&list->metadata, &list->metadata_capacity,
+                                             n + 1, 2 * sizeof *list->metadata);
+    if (good) {
+        char **pair = list->metadata + 2 * n;
+        pair[0] = dvti_strdup(key);
+        pair[1] = dvti_strdup(value);
+        list->n_metadata++;
+        good = pair[0] && pair[1];
+    }
+    if (!good)
+        dvti_fail_memory(function, (int64_t)(strlen(key) + strlen(value)) + 2);
+    return good;
+}
+
+/* ---- checks of names and arguments ---- */
+static int dvti_names_compare(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names, int n, int step,
+                                  const char **duplicate) {
+    const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
+    int i;
+    *duplicate = NULL;
+    if (!sorted) {
+        dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
+        return false;
+    }
+    for (i = 0; i < n; i++)
+        sorted[i] = names[(size_t)i * (size_t)step];
+    qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_names_compare);
+    for (i = 1; i < n && !*duplicate; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            *duplicate = sorted[i];
+    dvti_free((void *)sorted);
+    return true;
+}
+
+static bool dvti_names_check(const char *function, const char *const *names, int n) {
+    const char *duplicate;
+    int i;
+    for (i = 0; i < n; i++)
+        if (!names[i]) {
+            dvti_null(function, "a name");
+            return false;
+        }
+    if (!dvti_names_duplicate(function, names, n, 1, &duplicate))
+        return false;
+    if (duplicate)
+        dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
+                  function, duplicate);
+    return !duplicate;
+}
+
+DVTI_FN bool dvti_arrays_check(const char *function, dvt_array *const *arrays,
+                               const char *const *names, int n) {
+    int i;
+    if (n < 0) {
+        dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected 0 or more arrays", function, n);
+        return false;
+    }
+    for (i = 0; i < n; i++)
+        if (!arrays || !arrays[i]) {
+            dvti_null(function, arrays ? "an array" : "arrays");
+            return false;
+        }
+    return !names || n == 0 || dvti_names_check(function, names, n);
+}
+
+/* ---- readers of lists ---- */
+/* Runs a reader in its own scope, which frees what it leaves when it fails. */
+static dvt_array_list *dvti_list_scoped(dvti_source *in, dvt_ctx ctx, dvti_list_reader reads) {
+    dvt_scope_guard scope = dvt_scope_begin();
+    dvt_array_list *list = reads(in, ctx);
+    dvt_keep(list);
+    dvt_scope_end(&scope);
+    return list;
+}
+
+DVTI_FN dvt_array_list *dvti_list_load(const char *function, const char *path, dvt_ctx ctx,
+                                       dvti_list_reader reads) {
+    dvti_source in;
+    dvt_array_list *list = NULL;
+    if (dvti_source_open(&in, function, path))
+        list = dvti_list_scoped(&in, ctx, reads);
+    dvti_source_close(&in);
+    return list;
+}
+
+DVTI_FN dvt_array_list *dvti_list_read(const char *function, const void *data, size_t bytes,
+                                       dvt_ctx ctx, dvti_list_reader reads) {
+    dvti_source in;
+    dvt_array_list *list;
+    if (!data) {
+        dvti_null(function, "data");
+        return NULL;
+    }
+    dvti_source_memory(&in, function, data, bytes);
+    list = dvti_list_scoped(&in, ctx, reads);
+    dvti_source_close(&in);
+    return list;
+}
+
+/* ---- public functions ---- */
 DVT_API int dvt_array_list_len(const dvt_array_list *list) {
     return list ? list->n : 0;
 }
@@ -89,51 +210,22 @@ DVT_API dvt_array *dvt_array_list_find(dvt_array_list *list, const char *name) {
     return NULL;
 }
 
-/* ---- names ---- */
-static int dvti_names_compare(const void *a, const void *b) {
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+DVT_API const char *dvt_array_list_metadata(const dvt_array_list *list, const char *key) {
+    int i;
+    if (!list || !key) {
+        dvti_null("dvt_array_list_metadata", list ? "key" : "list");
+        return NULL;
+    }
+    for (i = 0; i < list->n_metadata; i++)
+        if (strcmp(list->metadata[2 * i], key) == 0)
+            return list->metadata[2 * i + 1];
+    return NULL;
 }
 
-DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names, int n,
-                                  const char **duplicate) {
-    const char **sorted = (const char **)dvti_alloc(sizeof *sorted * (size_t)n);
-    int i;
-    *duplicate = NULL;
-    if (!sorted) {
-        dvti_fail_memory(function, (int64_t)sizeof *sorted * n);
-        return false;
-    }
-    for (i = 0; i < n; i++)
-        sorted[i] = names[i];
-    qsort((void *)sorted, (size_t)n, sizeof *sorted, dvti_names_compare);
-    for (i = 1; i < n && !*duplicate; i++)
-        if (strcmp(sorted[i - 1], sorted[i]) == 0)
-            *duplicate = sorted[i];
-    dvti_free((void *)sorted);
-    return true;
-}
-
-DVTI_FN bool dvti_named_arrays_check(const char *function, dvt_array *const *arrays,
-                                     const char *const *names, int n) {
-    const char *duplicate = NULL;
-    int i;
-    if (n < 0) {
-        dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected 0 or more arrays", function, n);
-        return false;
-    }
-    if (n && !arrays) {
-        dvti_null(function, "arrays");
-        return false;
-    }
-    for (i = 0; i < n; i++)
-        if (!arrays[i] || (names && !names[i])) {
-            dvti_null(function, arrays[i] ? "a name" : "an array");
-            return false;
-        }
-    if (names && n && !dvti_names_duplicate(function, names, n, &duplicate))
-        return false;
-    if (duplicate)
-        dvti_fail(DVT_ERR_NAME, "%s: two arrays are named \"%.100s\"; give each its own name",
-                  function, duplicate);
-    return !duplicate;
+DVT_API const char *dvt_array_list_metadata_at(const dvt_array_list *list, int i,
+                                               const char **key) {
+    bool there = list && i >= 0 && i < list->n_metadata;
+    if (key)
+        *key = there ? list->metadata[2 * i] : NULL;
+    return there ? list->metadata[2 * i + 1] : NULL;
 }

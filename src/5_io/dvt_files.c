@@ -58,14 +58,8 @@ static const char *const dvti_file_advice = "check the path, its permissions and
 /* Tries another name when one is taken, by a file that a process with the same id left behind. */
 static bool dvti_file_create(dvti_file_out *out, const dvti_fd_info *like) {
     static dvti_atomic counter;
-    const char *slash = strrchr(out->target, '/');
-    size_t directory = slash ? (size_t)(slash - out->target) + 1 : 0, capacity = directory + 80;
+    size_t directory = dvti_path_directory(out->target), capacity = directory + 80;
     int tries, error = 0;
-#if defined(_WIN32)
-    const char *back = strrchr(out->target, '\\');
-    if (back && (size_t)(back - out->target) + 1 > directory)
-        directory = (size_t)(back - out->target) + 1, capacity = directory + 80;
-#endif
     out->temporary = (char *)dvti_alloc(capacity);
     if (!out->temporary)
         return dvti_file_fail_memory(out, capacity);

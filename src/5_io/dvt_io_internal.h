@@ -1,6 +1,6 @@
 /* Shared by printing, the readers and the writers: byte buffers, the text of one float, and lists
    of named arrays. Also files replaced when complete, buffered sources of bytes, compression,
-   archives, images, and elements as stored. No source holds a whole file in memory. */
+   archives, images, JSON, and elements as stored. No source holds a whole file in memory. */
 #ifndef DVTI_IO_H
 #define DVTI_IO_H
 #include "4_ops/dvt_op.h"
@@ -208,6 +208,12 @@ DVTI_FN bool dvti_source_seek(dvti_source *in, int64_t at);
 /* Reads an unsigned integer of `bytes` bytes. */
 DVTI_FN uint64_t dvti_source_le(dvti_source *in, int bytes);
 DVTI_FN uint64_t dvti_source_be(dvti_source *in, int bytes);
+/* Reads n bytes of padding, which are 0; else the error is set. */
+DVTI_FN bool dvti_source_zeros(dvti_source *in, int64_t n);
+/* Reads a length of 8 bytes and a text of that length, which the caller frees. Returns NULL with
+   HOST_MEMORY set, or with *wrong set: "goes beyond the end of the file" or "contains a zero
+   byte". */
+DVTI_FN char *dvti_source_text(dvti_source *in, const char **wrong);
 /* Returns an upper bound of the remaining bytes. Allocations for content never exceed it. */
 DVTI_FN int64_t dvti_source_left(const dvti_source *in);
 /* Returns whether everything was read without failure. */
@@ -393,11 +399,6 @@ DVTI_FN size_t dvti_npy_header_text(char header[DVTI_NPY_HEADER_SIZE], dvt_dtype
                                     dvt_shape shape);
 /* Returns the dtype that x has in a .npy file: float32 for bfloat16. */
 DVTI_FN dvt_dtype dvti_npy_dtype(const dvt_array *x);
-/* Implement dvt_read_npz and dvt_save_npz, for files of other names as well; `function` is the name
-   in messages. */
-DVTI_FN dvt_array_list *dvti_npz_read(dvti_source *in, dvt_ctx ctx);
-DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_array *const *arrays,
-                                 const char *const *names, int n, bool compressed);
 
 /* ---- images ---- */
 /* Read an image that ends its source, which begins with the format's first bytes. */
@@ -421,31 +422,156 @@ DVTI_FN void dvti_image_row(const dvti_image *image, int64_t row, unsigned char 
 DVTI_FN bool dvti_png_write(dvti_file_out *out, const dvti_image *image);
 DVTI_FN bool dvti_netpbm_write(dvti_file_out *out, const dvti_image *image);
 
+/* ---- text in files: UTF-8 and JSON (RFC 8259) ---- */
+/* Returns the length of the UTF-8 character at `at`, where n > 0 bytes are; 0 when there is
+   none. */
+DVTI_FN size_t dvti_utf8(const unsigned char *at, size_t n);
+DVTI_FN bool dvti_utf8_valid(const char *text);
+
+typedef enum dvti_json_kind {
+    DVTI_JSON_WRONG, /* no value, and the error is set */
+    DVTI_JSON_OBJECT,
+    DVTI_JSON_ARRAY,
+    DVTI_JSON_STRING,
+    DVTI_JSON_NUMBER,
+    DVTI_JSON_TRUE,
+    DVTI_JSON_FALSE,
+    DVTI_JSON_NULL
+} dvti_json_kind;
+
+/* A cursor in a JSON text. After dvti_json_value has returned OBJECT, the caller calls
+   dvti_json_member until it returns false, and reads or skips one value after each call. ARRAY and
+   dvti_json_item are the same. Objects may repeat a key: callers refuse that. */
+typedef struct dvti_json {
+    dvti_source *in;
+    int64_t left;     /* bytes of the text that are not read yet */
+    int depth;        /* open objects and arrays */
+    bool fresh;       /* the innermost one was just opened */
+    bool failed;      /* the error is set; every later call fails */
+    dvti_writer text; /* the latest key, string or number, ended by 0; `at` is its start */
+} dvti_json;
+
+/* Begins a text of at most `bytes` bytes at `in`. Errors are reported as FORMAT of `in`. */
+DVTI_FN void dvti_json_begin(dvti_json *json, dvti_source *in, int64_t bytes);
+DVTI_FN void dvti_json_free(dvti_json *json);
+/* Reads the next value, of an object or array only its beginning. */
+DVTI_FN dvti_json_kind dvti_json_value(dvti_json *json);
+/* Goes to the next member and reads its key. Returns false after the last one, or when `failed`. */
+DVTI_FN bool dvti_json_member(dvti_json *json);
+DVTI_FN bool dvti_json_item(dvti_json *json);
+/* Reads a string, or a whole number from 0 to 2^63 - 1. Returns false with the error set. */
+DVTI_FN bool dvti_json_string(dvti_json *json);
+DVTI_FN bool dvti_json_size(dvti_json *json, int64_t *value);
+/* Reads a value of any kind, with everything in it. */
+DVTI_FN bool dvti_json_skip(dvti_json *json);
+/* Returns whether nothing but white space follows; else the error is set. */
+DVTI_FN bool dvti_json_end(dvti_json *json);
+/* Appends the text as a JSON string, with its quotes. */
+DVTI_FN void dvti_json_write(dvti_writer *writer, const char *text);
+
 /* ---- lists of named arrays ---- */
 struct dvt_array_list {
     dvti_object object;
     int n;
     size_t capacity; /* of array */
     dvt_array **array;
-    char **name; /* NULL: the file has no names */
+    char **name;     /* NULL: the file has no names */
+    char **metadata; /* pairs of key and value */
+    int n_metadata;  /* pairs */
+    size_t metadata_capacity;
 };
 
 /* Creates an empty list, owned by the innermost scope. Returns NULL with HOST_MEMORY set. */
 DVTI_FN dvt_array_list *dvti_array_list_new(const char *function);
 /* Appends x; the list takes ownership. */
 DVTI_FN bool dvti_array_list_add(const char *function, dvt_array_list *list, dvt_array *x);
+/* Gives an empty list places for n arrays and their names, all NULL until they are set. */
+DVTI_FN bool dvti_array_list_reserve(const char *function, dvt_array_list *list, int n);
 /* Allocates the names of the list's arrays, initially NULL. */
 DVTI_FN bool dvti_array_list_begin_names(const char *function, dvt_array_list *list);
-/* Checks the arguments of a writer of n arrays; names may be NULL. Returns false with the error
-   set. */
-DVTI_FN bool dvti_named_arrays_check(const char *function, dvt_array *const *arrays,
-                                     const char *const *names, int n);
-/* Sets *duplicate to a name that occurs twice, or to NULL. Returns false with HOST_MEMORY set. */
-DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names, int n,
+/* Appends a copy of the pair to the metadata. */
+DVTI_FN bool dvti_array_list_note(const char *function, dvt_array_list *list, const char *key,
+                                  const char *value);
+/* Sets *duplicate to a name that occurs twice in names[0], names[step], ..., or to NULL. Returns
+   false when memory is exhausted. */
+DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names, int n, int step,
                                   const char **duplicate);
-/* Implement dvt_load_params and dvt_save_params; `function` is the name in messages. */
-DVTI_FN dvt_array_list *dvti_params_load(const char *function, const char *path, dvt_ctx ctx);
+/* Checks the arguments of a writer: n, NULL, names that occur twice. names may be NULL. */
+DVTI_FN bool dvti_arrays_check(const char *function, dvt_array *const *arrays,
+                               const char *const *names, int n);
+
+/* Reads a list from `in`. Returns NULL with the error set. The current scope owns the result. */
+typedef dvt_array_list *(*dvti_list_reader)(dvti_source *in, dvt_ctx ctx);
+/* Read a list from a file or from memory; `function` is the name in messages. */
+DVTI_FN dvt_array_list *dvti_list_load(const char *function, const char *path, dvt_ctx ctx,
+                                       dvti_list_reader reads);
+DVTI_FN dvt_array_list *dvti_list_read(const char *function, const void *data, size_t bytes,
+                                       dvt_ctx ctx, dvti_list_reader reads);
+
+/* ---- formats of lists of arrays ---- */
+typedef struct dvti_list_format {
+    const char *name, *function; /* for messages; function: the one that loads it */
+    const char *extension;
+    bool (*recognizes)(dvti_source *in); /* by the first bytes, which it does not take */
+    dvti_list_reader reads;
+    /* NULL: the library does not write it */
+    dvt_status (*saves)(const char *function, const char *path, dvt_array *const *arrays,
+                        const char *const *names, int n);
+} dvti_list_format;
+
+/* Returns the format whose extension ends the path; NULL: none. */
+DVTI_FN const dvti_list_format *dvti_list_format_of(const char *path);
+/* Implements dvt_load_arrays; `function` is the name in messages. */
+DVTI_FN dvt_array_list *dvti_arrays_load(const char *function, const char *path, dvt_ctx ctx);
+/* Reports FORMAT for a file that is not `expected`, and says what it is if its first bytes tell. */
+DVTI_FN bool dvti_source_other_format(dvti_source *in, const char *expected);
+
+DVTI_FN bool dvti_params_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_params_list(dvti_source *in, dvt_ctx ctx);
 DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
                                     dvt_array *const *arrays, const char *const *names, int n);
+DVTI_FN bool dvti_npz_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_npz_list(dvti_source *in, dvt_ctx ctx);
+DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_array *const *arrays,
+                                 const char *const *names, int n);
+DVTI_FN bool dvti_safetensors_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_safetensors_list(dvti_source *in, dvt_ctx ctx);
+DVTI_FN dvt_status dvti_safetensors_save(const char *function, const char *path,
+                                         dvt_array *const *arrays, const char *const *names, int n);
+/* The index of a model in several safetensors files. */
+DVTI_FN bool dvti_shards_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_shards_list(dvti_source *in, dvt_ctx ctx);
+DVTI_FN bool dvti_gguf_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_gguf_list(dvti_source *in, dvt_ctx ctx);
+
+/* ---- directories of tensors: a header with names, shapes and places, then the elements ---- */
+typedef struct dvti_tensor {
+    char *name;
+    dvti_stored stored;
+    dvt_shape shape;
+    int64_t begin, bytes; /* its place in the data */
+    int at;               /* its place in the header */
+} dvti_tensor;
+
+typedef struct dvti_tensors {
+    dvti_source *in;
+    dvt_array_list *list; /* the result; the reader of the header adds the metadata */
+    int64_t alignment;    /* every place is the first multiple of it after the one before */
+    dvti_tensor *item;
+    int n;
+    size_t capacity;
+} dvti_tensors;
+
+/* Begins with an empty list, owned by the current scope. Returns false with HOST_MEMORY set. */
+DVTI_FN bool dvti_tensors_begin(dvti_tensors *t, dvti_source *in);
+/* Appends a tensor that is zero but for its name, of which it takes ownership in every case. The
+   result is valid until the next call. Returns NULL with HOST_MEMORY set. */
+DVTI_FN dvti_tensor *dvti_tensors_add(dvti_tensors *t, char *name);
+/* Reports FORMAT about a tensor. Returns false. */
+DVTI_FN bool dvti_tensors_wrong(const dvti_tensors *t, const dvti_tensor *x, const char *wrong);
+/* Checks all names and places, then reads the elements of all tensors in the order of their places,
+   up to the end of the file. The list gets the order of the header. */
+DVTI_FN bool dvti_tensors_read(dvti_tensors *t, dvt_ctx ctx);
+DVTI_FN void dvti_tensors_free(dvti_tensors *t);
 
 #endif

@@ -59,8 +59,13 @@ static bool dvti_npz_fill(dvti_zip *zip, dvti_source *in, dvt_array_list *list, 
     return dvti_npz_move_names(zip, list);
 }
 
-DVTI_FN dvt_array_list *dvti_npz_read(dvti_source *in, dvt_ctx ctx) {
-    dvt_scope_guard scope = dvt_scope_begin();
+/* An archive without members begins with its end record. */
+DVTI_FN bool dvti_npz_recognizes(dvti_source *in) {
+    return dvti_source_peek(in, 4) &&
+           (memcmp(in->at, "PK\3\4", 4) == 0 || memcmp(in->at, "PK\5\6", 4) == 0);
+}
+
+DVTI_FN dvt_array_list *dvti_npz_list(dvti_source *in, dvt_ctx ctx) {
     dvt_array_list *list = dvti_array_list_new(in->function);
     dvti_zip *zip = (dvti_zip *)dvti_alloc_zero(sizeof *zip);
     bool ok = list && zip && dvti_npz_fill(zip, in, list, ctx);
@@ -69,33 +74,15 @@ DVTI_FN dvt_array_list *dvti_npz_read(dvti_source *in, dvt_ctx ctx) {
     if (zip)
         dvti_zip_free(zip);
     dvti_free(zip);
-    if (!ok)
-        list = NULL;
-    dvt_keep(list);
-    dvt_scope_end(&scope);
-    return list;
+    return ok ? list : NULL;
 }
 
 DVT_API dvt_array_list *dvt_read_npz(const void *data, size_t bytes, dvt_ctx ctx) {
-    dvti_source in;
-    dvt_array_list *list;
-    if (!data) {
-        dvti_null("dvt_read_npz", "data");
-        return NULL;
-    }
-    dvti_source_memory(&in, "dvt_read_npz", data, bytes);
-    list = dvti_npz_read(&in, ctx);
-    dvti_source_close(&in);
-    return list;
+    return dvti_list_read("dvt_read_npz", data, bytes, ctx, dvti_npz_list);
 }
 
 DVT_API dvt_array_list *dvt_load_npz(const char *path, dvt_ctx ctx) {
-    dvti_source in;
-    dvt_array_list *list = NULL;
-    if (dvti_source_open(&in, "dvt_load_npz", path))
-        list = dvti_npz_read(&in, ctx);
-    dvti_source_close(&in);
-    return list;
+    return dvti_list_load("dvt_load_npz", path, ctx, dvti_npz_list);
 }
 
 /* ---- writing ---- */
@@ -324,11 +311,11 @@ static bool dvti_npz_put_all(dvti_npz_out *out, dvt_array *const *arrays, const 
     return dvti_npz_put_end(out);
 }
 
-DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_array *const *arrays,
+static dvt_status dvti_npz_write(const char *function, const char *path, dvt_array *const *arrays,
                                  const char *const *names, int n, bool compressed) {
     dvti_npz_out *out;
     dvt_status status;
-    if (!dvti_named_arrays_check(function, arrays, names, n) ||
+    if (!dvti_arrays_check(function, arrays, names, n) ||
         !dvti_npz_check_names(function, names, n))
         return dvti_failure();
     out = (dvti_npz_out *)dvti_alloc_zero(sizeof *out);
@@ -345,14 +332,19 @@ DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_arr
     return status;
 }
 
+DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_array *const *arrays,
+                                 const char *const *names, int n) {
+    return dvti_npz_write(function, path, arrays, names, n, false);
+}
+
 DVT_API dvt_status dvt_save_npz(const char *path, dvt_array *const *arrays,
                                 const char *const *names, int n) {
-    return dvti_npz_save("dvt_save_npz", path, arrays, names, n, false);
+    return dvti_npz_save("dvt_save_npz", path, arrays, names, n);
 }
 
 DVT_API dvt_status dvt_save_npz_compressed(const char *path, dvt_array *const *arrays,
                                            const char *const *names, int n) {
-    return dvti_npz_save("dvt_save_npz_compressed", path, arrays, names, n, true);
+    return dvti_npz_write("dvt_save_npz_compressed", path, arrays, names, n, true);
 }
 
 #undef DVTI_NPZ_LARGE

@@ -9,47 +9,18 @@
 #define DVTI_PARAMS_V3 0xf993facau
 
 typedef struct dvti_params_reader {
-    dvti_source in;
+    dvti_source *in;
     int64_t n, at; /* number of arrays; index of the one being read */
 } dvti_params_reader;
 
 /* ---- errors ---- */
 static bool dvti_params_wrong(dvti_params_reader *r, const char *wrong) {
-    return dvti_source_wrong(&r->in, "%s; fetch or write the file again", wrong);
+    return dvti_source_wrong(r->in, "%s; fetch or write the file again", wrong);
 }
 
 static bool dvti_params_wrong_array(dvti_params_reader *r, const char *wrong) {
-    return dvti_source_wrong(&r->in, "array %lld of %lld %s; fetch or write the file again",
+    return dvti_source_wrong(r->in, "array %lld of %lld %s; fetch or write the file again",
                              (long long)r->at, (long long)r->n, wrong);
-}
-
-static bool dvti_bytes_contain(const unsigned char *at, size_t size, const char *text) {
-    size_t n = strlen(text), i;
-    for (i = 0; i + n <= size; i++)
-        if (memcmp(at + i, text, n) == 0)
-            return true;
-    return false;
-}
-
-/* Recognizes other formats that use the same file extension. */
-static bool dvti_params_other_format(dvti_params_reader *r) {
-    const unsigned char *at;
-    size_t size;
-    const char *is;
-    dvti_source_peek(&r->in, 512);
-    at = r->in.at;
-    size = r->in.ready;
-    if (size >= 4 && memcmp(at, "PK\3\4", 4) == 0)
-        is = dvti_bytes_contain(at, size < 512 ? size : 512, "data.pkl")
-                 ? "a PyTorch file; load it there and save its arrays with numpy.savez"
-                 : "a NumPy .npz archive, as MXNet 2 writes in np mode; read it with dvt_load_npz";
-    else if (size >= 6 && memcmp(at, "\x93NUMPY", 6) == 0)
-        is = "a NumPy .npy file; read it with dvt_load_npy";
-    else
-        is = "not an MXNet parameter file (those begin with 12 01 00 00); check that the path "
-             "names the "
-             "right one";
-    return dvti_source_wrong(&r->in, "this is %s", is);
 }
 
 /* ---- one array ---- */
@@ -79,7 +50,7 @@ static bool dvti_params_shape(dvti_params_reader *r, int64_t ndim, int extent_by
         return dvti_params_wrong_array(r, "has more than 8 axes, or an unknown number of them");
     shape->ndim = (int)ndim;
     for (i = 0; i < shape->ndim; i++) {
-        uint64_t extent = dvti_source_le(&r->in, extent_bytes);
+        uint64_t extent = dvti_source_le(r->in, extent_bytes);
         shape->dim[i] = dvti_signed(extent, 8);
         if (shape->dim[i] < 0)
             return dvti_params_wrong_array(r, "has a negative extent");
@@ -93,41 +64,41 @@ static dvt_array *dvti_params_data(dvti_params_reader *r, dvt_shape shape, dvt_c
     dvti_stored stored;
     dvt_array *x;
     int64_t bytes;
-    dvti_source_skip(&r->in, 8); /* the device it was saved from */
-    if (!dvti_params_type(r, dvti_signed(dvti_source_le(&r->in, 4), 4), &stored))
+    dvti_source_skip(r->in, 8); /* the device it was saved from */
+    if (!dvti_params_type(r, dvti_signed(dvti_source_le(r->in, 4), 4), &stored))
         return NULL;
     if (!dvti_stored_bytes(&stored, &shape, &bytes)) {
         dvti_params_wrong_array(r, "has a shape that is more than any file holds");
         return NULL;
     }
-    if (r->in.ended || bytes > dvti_source_left(&r->in)) {
+    if (r->in->ended || bytes > dvti_source_left(r->in)) {
         dvti_params_wrong_array(r, "goes beyond the end of the file");
         return NULL;
     }
-    x = dvti_stored_array(&stored, &r->in, shape, false, ctx);
-    if (!x && r->in.ended)
+    x = dvti_stored_array(&stored, r->in, shape, false, ctx);
+    if (!x && r->in->ended)
         dvti_params_wrong_array(r, "goes beyond the end of the file");
     return x;
 }
 
 /* Reads version and shape. The oldest version has no version number: it begins with its ndim. */
 static bool dvti_params_head(dvti_params_reader *r, dvt_shape *shape) {
-    uint32_t version = (uint32_t)dvti_source_le(&r->in, 4);
+    uint32_t version = (uint32_t)dvti_source_le(r->in, 4);
     bool numbered = version == DVTI_PARAMS_V2 || version == DVTI_PARAMS_V3;
     int64_t ndim;
-    if (r->in.ended)
+    if (r->in->ended)
         return dvti_params_wrong_array(r, "goes beyond the end of the file");
-    if (numbered && dvti_source_le(&r->in, 4) != 0)
+    if (numbered && dvti_source_le(r->in, 4) != 0)
         return dvti_params_wrong_array(
             r, "is sparse (row_sparse or csr), which devtensor does not have: convert it with "
                ".tostype('default') before saving");
     if (numbered || version == DVTI_PARAMS_V1)
-        ndim = dvti_signed(dvti_source_le(&r->in, 4), 4);
+        ndim = dvti_signed(dvti_source_le(r->in, 4), 4);
     else if (version <= DVT_MAX_DIMS)
         ndim = version;
     else
         return dvti_params_wrong_array(r, "has an unknown version number");
-    if (r->in.ended)
+    if (r->in->ended)
         return dvti_params_wrong_array(r, "goes beyond the end of the file");
     if (ndim == (version == DVTI_PARAMS_V3 ? -1 : 0))
         return dvti_params_wrong_array(r, "is without shape and values, which MXNet "
@@ -137,57 +108,55 @@ static bool dvti_params_head(dvti_params_reader *r, dvt_shape *shape) {
 
 /* ---- names ---- */
 static bool dvti_params_name(dvti_params_reader *r, char **name) {
-    uint64_t length = dvti_source_le(&r->in, 8);
-    if (r->in.ended || length > (uint64_t)dvti_source_left(&r->in))
-        return dvti_params_wrong_array(r, "has a name that goes beyond the end of the file");
-    *name = (char *)dvti_alloc((size_t)length + 1);
-    if (!*name) {
-        dvti_fail_memory(r->in.function, (int64_t)length + 1);
-        return false;
-    }
-    if (!dvti_source_read(&r->in, *name, (int64_t)length))
-        return dvti_params_wrong_array(r, "has a name that goes beyond the end of the file");
-    if (memchr(*name, 0, (size_t)length))
-        return dvti_params_wrong_array(r, "has a name with a zero byte");
-    (*name)[length] = 0;
-    return true;
+    const char *wrong = NULL;
+    *name = dvti_source_text(r->in, &wrong);
+    if (wrong)
+        dvti_source_wrong(r->in,
+                          "array %lld of %lld has a name that %s; fetch or write the file again",
+                          (long long)r->at, (long long)r->n, wrong);
+    return *name != NULL;
 }
 
 static bool dvti_params_names(dvti_params_reader *r, dvt_array_list *list) {
-    uint64_t count = dvti_source_le(&r->in, 8);
+    uint64_t count = dvti_source_le(r->in, 8);
     const char *duplicate = NULL;
-    if (r->in.ended)
+    if (r->in->ended)
         return dvti_params_wrong(r, "it ends before the names of its arrays");
     if (count != 0 && count != (uint64_t)r->n)
         return dvti_params_wrong(r, "it does not have as many names as arrays");
-    if (count != 0 && !dvti_array_list_begin_names(r->in.function, list))
+    if (count != 0 && !dvti_array_list_begin_names(r->in->function, list))
         return false;
     for (r->at = 0; count != 0 && r->at < r->n; r->at++)
         if (!dvti_params_name(r, &list->name[r->at]))
             return false;
-    if (!dvti_source_at_end(&r->in))
+    if (!dvti_source_at_end(r->in))
         return dvti_params_wrong(r, "extra data follows its end");
-    if (count > 1 &&
-        !dvti_names_duplicate(r->in.function, (const char *const *)list->name, list->n, &duplicate))
+    if (count > 1 && !dvti_names_duplicate(r->in->function, (const char *const *)list->name,
+                                           list->n, 1, &duplicate))
         return false;
     return !duplicate ||
-           dvti_source_wrong(&r->in,
+           dvti_source_wrong(r->in,
                              "two arrays are named \"%.100s\"; write the file again with "
                              "different names",
                              duplicate);
 }
 
 /* ---- reading ---- */
+DVTI_FN bool dvti_params_recognizes(dvti_source *in) {
+    return dvti_source_peek(in, 8) && dvti_bytes_value(in->at, 8, false) == DVTI_PARAMS_LIST;
+}
+
 static bool dvti_params_begin(dvti_params_reader *r) {
     uint64_t count;
-    if (!dvti_source_peek(&r->in, 8) || dvti_bytes_value(r->in.at, 8, false) != DVTI_PARAMS_LIST)
-        return dvti_params_other_format(r);
-    dvti_source_skip(&r->in, 16); /* and 8 reserved bytes */
-    count = dvti_source_le(&r->in, 8);
-    if (r->in.ended)
+    if (!dvti_params_recognizes(r->in))
+        return dvti_source_other_format(r->in,
+                                        "an MXNet parameter file (those begin with 12 01 00 00)");
+    dvti_source_skip(r->in, 16); /* and 8 reserved bytes */
+    count = dvti_source_le(r->in, 8);
+    if (r->in->ended)
         return dvti_params_wrong(r, "it ends within its header");
     /* A record has at least 12 bytes. */
-    if (count > (uint64_t)dvti_source_left(&r->in) / 12 || count > (uint64_t)INT_MAX)
+    if (count > (uint64_t)dvti_source_left(r->in) / 12 || count > (uint64_t)INT_MAX)
         return dvti_params_wrong(r, "its header promises more arrays than the file can hold");
     r->n = (int64_t)count;
     return true;
@@ -197,51 +166,29 @@ static bool dvti_params_fill(dvti_params_reader *r, dvt_array_list *list, dvt_ct
     for (r->at = 0; r->at < r->n; r->at++) {
         dvt_shape shape = DVT_SCALAR;
         dvt_array *x = dvti_params_head(r, &shape) ? dvti_params_data(r, shape, ctx) : NULL;
-        if (!x || !dvti_array_list_add(r->in.function, list, x))
+        if (!x || !dvti_array_list_add(r->in->function, list, x))
             return false;
     }
     return dvti_params_names(r, list);
 }
 
-static dvt_array_list *dvti_params_read(dvti_params_reader *r, dvt_ctx ctx) {
-    dvt_array_list *list = NULL;
-    dvt_scope_guard scope = dvt_scope_begin();
-    if (dvti_params_begin(r)) {
-        list = dvti_array_list_new(r->in.function);
-        if (list && !dvti_params_fill(r, list, ctx))
-            list = NULL;
-    }
-    dvt_keep(list);
-    dvt_scope_end(&scope);
-    return list;
+DVTI_FN dvt_array_list *dvti_params_list(dvti_source *in, dvt_ctx ctx) {
+    dvti_params_reader r;
+    dvt_array_list *list;
+    memset(&r, 0, sizeof r);
+    r.in = in;
+    if (!dvti_params_begin(&r))
+        return NULL;
+    list = dvti_array_list_new(in->function);
+    return list && dvti_params_fill(&r, list, ctx) ? list : NULL;
 }
 
 DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx) {
-    dvti_params_reader r;
-    dvt_array_list *list;
-    if (!data) {
-        dvti_null("dvt_read_params", "data");
-        return NULL;
-    }
-    memset(&r, 0, sizeof r);
-    dvti_source_memory(&r.in, "dvt_read_params", data, bytes);
-    list = dvti_params_read(&r, ctx);
-    dvti_source_close(&r.in);
-    return list;
-}
-
-DVTI_FN dvt_array_list *dvti_params_load(const char *function, const char *path, dvt_ctx ctx) {
-    dvti_params_reader r;
-    dvt_array_list *list = NULL;
-    memset(&r, 0, sizeof r);
-    if (dvti_source_open(&r.in, function, path))
-        list = dvti_params_read(&r, ctx);
-    dvti_source_close(&r.in);
-    return list;
+    return dvti_list_read("dvt_read_params", data, bytes, ctx, dvti_params_list);
 }
 
 DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx) {
-    return dvti_params_load("dvt_load_params", path, ctx);
+    return dvti_list_load("dvt_load_params", path, ctx, dvti_params_list);
 }
 
 /* ---- writing ---- */
@@ -291,8 +238,7 @@ DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
     dvti_file_out out;
     bool ok = true;
     int i;
-    if (!dvti_named_arrays_check(function, arrays, names, n) ||
-        !dvti_file_begin(&out, function, path))
+    if (!dvti_arrays_check(function, arrays, names, n) || !dvti_file_begin(&out, function, path))
         return dvti_failure();
     dvti_params_write_number(&out, DVTI_PARAMS_LIST);
     dvti_params_write_number(&out, 0);

@@ -270,6 +270,36 @@ DVTI_FN uint64_t dvti_source_be(dvti_source *in, int bytes) {
     return dvti_source_value(in, bytes, true);
 }
 
+DVTI_FN bool dvti_source_zeros(dvti_source *in, int64_t n) {
+    bool zero = true;
+    for (; n > 0 && zero && !in->ended; n--)
+        zero = dvti_source_le(in, 1) == 0;
+    return (zero && !in->ended) ||
+           dvti_source_wrong(in, "%s; fetch or write the file again",
+                             zero ? "it ends within padding" : "its padding is not 0");
+}
+
+DVTI_FN char *dvti_source_text(dvti_source *in, const char **wrong) {
+    uint64_t length = dvti_source_le(in, 8);
+    char *text;
+    *wrong = "goes beyond the end of the file";
+    if (in->ended || length > (uint64_t)dvti_source_left(in))
+        return NULL;
+    text = length < SIZE_MAX ? (char *)dvti_alloc((size_t)length + 1) : NULL;
+    if (!text) {
+        dvti_fail_memory(in->function, (int64_t)length + 1);
+        *wrong = NULL;
+    } else if (dvti_source_read(in, text, (int64_t)length)) {
+        *wrong = memchr(text, 0, (size_t)length) ? "contains a zero byte" : NULL;
+        text[length] = 0;
+    }
+    if (text && *wrong) {
+        dvti_free(text);
+        text = NULL;
+    }
+    return text;
+}
+
 DVTI_FN int64_t dvti_signed(uint64_t value, int bytes) {
     uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
     int64_t result;

@@ -4,16 +4,7 @@
    Unless the names are equal, the layers of one kind are therefore matched by their order. */
 #include "6_nn/dvt_nn_internal.h"
 
-static const char *dvti_file_name(const void *user, int i) {
-    return dvt_array_list_name((const dvt_array_list *)user, i);
-}
-
-static const char *dvti_named_name(const void *user, int i) {
-    return ((const dvti_named_list *)user)->item[i].name;
-}
-
-/* Returns the name without the "arg:" or "aux:" of exported models. */
-static const char *dvti_plain_name(const dvti_load *load, int i) {
+DVTI_FN const char *dvti_load_plain_name(const dvti_load *load, int i) {
     const char *name = dvt_array_list_name(load->file, i);
     return strncmp(name, "arg:", 4) == 0 || strncmp(name, "aux:", 4) == 0 ? name + 4 : name;
 }
@@ -21,12 +12,12 @@ static const char *dvti_plain_name(const dvti_load *load, int i) {
 static int dvti_file_find(const dvti_load *load, const char *name) {
     int i, n = dvt_array_list_len(load->file);
     for (i = 0; i < n; i++)
-        if (strcmp(dvti_plain_name(load, i), name) == 0)
+        if (strcmp(dvti_load_plain_name(load, i), name) == 0)
             return i;
     return -1;
 }
 
-static bool dvti_file_used(const dvti_load *load, int i) {
+DVTI_FN bool dvti_load_used(const dvti_load *load, int i) {
     size_t k;
     for (k = 0; k < load->named.count; k++)
         if (load->from[k] == i)
@@ -45,7 +36,7 @@ static void dvti_match_equal(dvti_load *load, size_t *of_net, int *of_file) {
         *of_net += load->from[k] >= 0;
     }
     for (i = 0; i < n; i++)
-        *of_file += dvti_file_used(load, i);
+        *of_file += dvti_load_used(load, i);
 }
 
 /* ---- old names, by order ---- */
@@ -138,7 +129,7 @@ static bool dvti_match_by_order(dvti_load *load) {
     for (i = 0; i < n; i++)
         dvti_old_split(load, load->named.item[i].name, &net[i]);
     for (k = 0; k < m; k++)
-        dvti_old_split(load, dvti_plain_name(load, (int)k), &file[k]);
+        dvti_old_split(load, dvti_load_plain_name(load, (int)k), &file[k]);
     dvti_old_rank(net, n, true);
     dvti_old_rank(file, m, false);
     for (i = 0; i < n; i++) {
@@ -198,43 +189,6 @@ static bool dvti_match_names(dvti_load *load) {
     return of_net == load->named.count || of_file == n || dvti_match_by_order(load);
 }
 
-/* ---- missing and extra names ---- */
-static bool dvti_load_has(const dvti_load *load, const dvt_param *p) {
-    size_t k;
-    for (k = 0; k < load->named.count; k++)
-        if (load->named.item[k].param == p && load->from[k] >= 0)
-            return true;
-    return false;
-}
-
-static bool dvti_load_complete(const dvti_load *load) {
-    char known[500];
-    int i, n = dvt_array_list_len(load->file);
-    size_t k;
-    for (k = 0; !load->options.allow_missing && k < load->named.count; k++)
-        if (!dvti_load_has(load, load->named.item[k].param)) {
-            dvti_fail(DVT_ERR_NAME,
-                      "%s: Parameter '%s' is missing in file '%.200s', which "
-                      "contains parameters: %s. Set "
-                      "allow_missing of dvt_block_load_with to ignore missing parameters",
-                      load->function, load->named.item[k].name, load->path,
-                      dvti_brief(known, sizeof known, n, dvti_file_name, load->file));
-            return false;
-        }
-    for (i = 0; !load->options.ignore_extra && i < n; i++)
-        if (!dvti_file_used(load, i)) {
-            dvti_fail(DVT_ERR_NAME,
-                      "%s: Parameter '%.100s' loaded from file '%.200s' is not "
-                      "present in the net, which contains parameters %s. Set ignore_extra of "
-                      "dvt_block_load_with to ignore it",
-                      load->function, dvt_array_list_name(load->file, i), load->path,
-                      dvti_brief(known, sizeof known, (int)load->named.count, dvti_named_name,
-                                 &load->named));
-            return false;
-        }
-    return true;
-}
-
 DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
     if (!dvti_named_collect(load->function, net, &load->named))
         return false;
@@ -243,5 +197,5 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
         dvti_fail_memory(load->function, (int64_t)(load->named.count * sizeof *load->from));
         return false;
     }
-    return dvti_match_names(load) && dvti_load_complete(load);
+    return load->options.map ? dvti_load_match_map(load) : dvti_match_names(load);
 }

@@ -85,9 +85,6 @@ DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx
 /* Returns whether a context occurs more than once. Every part computed there then adds to the same
    copy. */
 DVTI_FN bool dvti_ctxs_repeat(const dvt_ctx_list *given);
-/* Formats one line for messages: "a, b, c, ... (12 in all)". name(user, i) returns the texts. */
-DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
-                               const char *(*name)(const void *user, int i), const void *user);
 
 /* ---- plans ---- */
 typedef struct dvti_plan {
@@ -199,6 +196,12 @@ DVTI_FN void dvti_named_free(dvti_named_list *list);
    with HOST_MEMORY set. */
 DVTI_FN bool dvti_named_collect(const char *function, const dvt_block *net, dvti_named_list *list);
 
+/* A name that the map of the options gives to an array of the file. */
+typedef struct dvti_target {
+    char *name; /* "": the array is left out */
+    int file;
+} dvti_target;
+
 /* State of one dvt_block_load call. */
 typedef struct dvti_load {
     const char *function; /* for messages */
@@ -210,9 +213,20 @@ typedef struct dvti_load {
     /* the net's names; `from` gives the array of the file for each (-1: none) */
     dvti_named_list named;
     int *from;
+    dvti_target *target; /* with a map only */
+    size_t n_target, target_capacity;
 } dvti_load;
 
-/* Fills in named and from. Returns false with NAME (missing, extra) or HOST_MEMORY set. */
+/* Fills in named and from. Returns false with VALUE or NAME (the map) or HOST_MEMORY set. */
 DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net);
+DVTI_FN bool dvti_load_match_map(dvti_load *load);
+DVTI_FN void dvti_targets_free(dvti_load *load);
+/* Returns the name of array i without the "arg:" or "aux:" of exported models. */
+DVTI_FN const char *dvti_load_plain_name(const dvti_load *load, int i);
+/* Return whether array i sets a parameter, and whether the map leaves it out. */
+DVTI_FN bool dvti_load_used(const dvti_load *load, int i);
+DVTI_FN bool dvti_map_leaves_out(const dvti_load *load, int file);
+/* Returns whether names, shapes and dtypes fit; else one error says what does not. */
+DVTI_FN bool dvti_load_report(const dvti_load *load);
 
 #endif

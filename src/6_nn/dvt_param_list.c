@@ -117,19 +117,6 @@ DVT_API dvt_param *dvt_params_at(dvt_params *params, int i) {
     return params->item[i];
 }
 
-DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
-                               const char *(*name)(const void *user, int i), const void *user) {
-    dvti_text text = dvti_text_begin(buffer, size);
-    int i, shown = n > 8 ? 6 : n;
-    if (n == 0)
-        dvti_text_add(&text, "none");
-    for (i = 0; i < shown; i++)
-        dvti_text_add(&text, "%s'%.60s'", i ? ", " : "", name(user, i));
-    if (shown < n)
-        dvti_text_add(&text, ", ..., '%.60s' (%d in all)", name(user, n - 1), n);
-    return buffer;
-}
-
 static const char *dvti_params_name_at(const void *user, int i) {
     return dvti_param_name(((const dvt_params *)user)->item[i]);
 }

@@ -1,5 +1,6 @@
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child
-   numbers, then the short name. dvt_load_match.c matches the names of a file to parameters. */
+   numbers, then the short name. dvt_load_match.c and dvt_load_map.c match the names of a file to
+   parameters, dvt_load_report.c tells what does not fit. */
 #include "5_io/dvt_io_internal.h"
 #include "6_nn/dvt_nn_internal.h"
 
@@ -57,6 +58,7 @@ DVTI_FN bool dvti_named_collect(const char *function, const dvt_block *net, dvti
 
 /* ---- saving ---- */
 static dvt_status dvti_save_named(const dvti_named_list *list, const char *path) {
+    const dvti_list_format *format = dvti_list_format_of(path);
     dvt_array **array = (dvt_array **)dvti_alloc(list->count * sizeof *array);
     const char **name = (const char **)dvti_alloc(list->count * sizeof *name);
     dvt_status status = DVT_OK;
@@ -70,7 +72,8 @@ static dvt_status dvti_save_named(const dvti_named_list *list, const char *path)
             status = dvti_failure();
     }
     if (status == DVT_OK)
-        status = dvti_params_save("dvt_block_save", path, array, name, (int)list->count);
+        status = (format && format->saves ? format->saves : dvti_params_save)(
+            "dvt_block_save", path, array, name, (int)list->count);
     dvti_free(array);
     dvti_free((void *)name);
     return status;
@@ -92,30 +95,6 @@ DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path) {
 }
 
 /* ---- loading ---- */
-/* Checks that the file's array fits the parameter: known extents and dtype. */
-static bool dvti_load_check(const dvti_load *load, const dvt_param *p, const char *name,
-                            const dvt_array *saved) {
-    if (!dvti_shape_accepts(p->shape, saved->shape) || !dvti_shape_known(saved->shape)) {
-        dvti_fail(DVT_ERR_SHAPE,
-                  "%s: Failed loading Parameter '%s' from saved params: shape "
-                  "incompatible expected %s vs saved %s (%s in '%s'), where an expected "
-                  "0 is any extent above 0; load it into a net of the same layers",
-                  load->function, dvti_param_name(p), dvti_shape_text(p->shape),
-                  dvti_shape_text(saved->shape), name, load->path);
-        return false;
-    }
-    if (p->dtype != saved->dtype && !load->options.cast_dtype) {
-        dvti_fail(DVT_ERR_DTYPE,
-                  "%s: Failed loading Parameter '%s' from saved params: dtype "
-                  "incompatible expected %s vs saved %s. Set cast_dtype of "
-                  "dvt_block_load_with to cast the dtype of saved params",
-                  load->function, dvti_param_name(p), dvt_dtype_name(p->dtype),
-                  dvt_dtype_name(saved->dtype));
-        return false;
-    }
-    return true;
-}
-
 /* Returns whether i is the last name of its parameter. A parameter with several names takes the
    last one, as in Gluon. */
 static bool dvti_load_is_last(const dvti_load *load, size_t i) {
@@ -129,7 +108,7 @@ static bool dvti_load_is_last(const dvti_load *load, size_t i) {
 static bool dvti_load_plan(const dvti_load *load, size_t i, dvti_plan *plan) {
     dvt_param *p = load->named.item[i].param;
     dvt_array *saved = dvt_array_list_at(load->file, load->from[i]);
-    if (!saved || !dvti_load_check(load, p, load->named.item[i].name, saved))
+    if (!saved)
         return false;
     if (!dvti_load_is_last(load, i))
         return true;
@@ -163,8 +142,8 @@ static dvt_status dvti_load_apply(const dvti_load *load) {
 }
 
 static dvt_status dvti_load_run(dvti_load *load, dvt_block *net) {
-    load->file = dvti_params_load(load->function, load->path, dvt_cpu());
-    if (!load->file || !dvti_load_match(load, net))
+    load->file = dvti_arrays_load(load->function, load->path, dvt_cpu());
+    if (!load->file || !dvti_load_match(load, net) || !dvti_load_report(load))
         return dvti_failure();
     return dvti_load_apply(load);
 }
@@ -188,6 +167,7 @@ static dvt_status dvti_block_load(const char *function, dvt_block *net, const ch
     status = dvti_load_run(&load, net);
     dvt_scope_end(&scope);
     dvti_named_free(&load.named);
+    dvti_targets_free(&load);
     dvti_free(load.from);
     return status;
 }

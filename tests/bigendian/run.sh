@@ -17,9 +17,9 @@ for tool in "$CROSS" "$EMULATOR"; do
 done
 rm -rf "$D"
 mkdir -p "$D"
-UNITS="arrays conversions copies copy_bits elementwise elementwise_binary float_mode idx image
-image_files index inflate load_old_names matmul npy npz npz_files params print random random_engines
-reduce save_load scan sort topk views"
+UNITS="arrays arrays_by_content conversions copies copy_bits csv elementwise elementwise_binary
+ float_mode gguf idx image image_files index inflate load_map load_old_names matmul npy npz
+ npz_files params print random random_engines reduce safetensors save_load scan sort topk views"
 BITS="bits_of_operations"
 
 flags="-std=gnu11 -O1 -DDVTI_FN=extern -Isrc -I. -Itests"

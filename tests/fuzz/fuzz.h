@@ -136,6 +136,25 @@ __attribute__((unused)) static uint64_t fuzz_hash(dvt_array *x) {
     return hash;
 }
 
+/* Turns a list into one array, so that lists can be compared: a hash of all arrays, names and
+   metadata. Every array is also found by its name. */
+__attribute__((unused)) static dvt_array *fuzz_list(dvt_array_list *list) {
+    int64_t sum = 0;
+    const char *key, *value;
+    int n = dvt_array_list_len(list), i;
+    if (!list)
+        return NULL;
+    for (i = 0; i < n; i++) {
+        const char *name = dvt_array_list_name(list, i);
+        sum =
+            (int64_t)(((uint64_t)sum ^ fuzz_hash(dvt_array_list_at(list, i))) * 31 + strlen(name));
+        FUZZ_CHECK(!*name || dvt_array_list_find(list, name) == dvt_array_list_at(list, i));
+    }
+    for (i = 0; (value = dvt_array_list_metadata_at(list, i, &key)) != NULL; i++)
+        sum = (int64_t)(((uint64_t)sum ^ strlen(key)) * 31 + strlen(value));
+    return dvt_from_host(&sum, DVT_SCALAR, DVT_I64, dvt_cpu());
+}
+
 /* When not 0, reads of files return 1 to 8 bytes at a time (run.sh links with
    --wrap=dvti_fd_read). */
 #if !defined(DVT_FUZZ_REPLAY)

@@ -102,6 +102,21 @@ static dvt_array *load_image(const char *path) {
     return dvt_load_image(path, dvt_cpu());
 }
 
+static dvt_array *load_safetensors(const char *path) {
+    dvt_array_list *list = dvt_load_safetensors(path, dvt_cpu());
+    return list ? dvt_array_list_at(list, 0) : NULL;
+}
+
+static dvt_array *load_gguf(const char *path) {
+    dvt_array_list *list = dvt_load_gguf(path, dvt_cpu());
+    return list ? dvt_array_list_at(list, 0) : NULL;
+}
+
+static dvt_array *load_arrays(const char *path) {
+    dvt_array_list *list = dvt_load_arrays(path, dvt_cpu());
+    return list ? dvt_array_list_at(list, 0) : NULL;
+}
+
 /* Returns an array of that many bytes, to compare with the memory that a reader uses. */
 static dvt_array *bytes_alone(const char *bytes) {
     return dvt_empty(DVT_SHAPE(strtoll(bytes, NULL, 10)), DVT_U8, dvt_cpu());
@@ -272,6 +287,19 @@ DVT_TEST(files_fortran_order) {
     CHECK(remove(path) == 0);
 }
 
+DVT_TEST(files_peak_memory_of_lists) {
+    const char *path = path_of("peak.safetensors");
+    static const char *const names[] = {"a", "b"};
+    long long array = peak_of_bytes(2000000);
+    dvt_array *pair[2];
+    pair[0] = dvt_ones(DVT_SHAPE(500000), DVT_F32, dvt_cpu());
+    pair[1] = pair[0];
+    CHECK(dvt_save_arrays(path, pair, names, 2) == DVT_OK);
+    CHECK_MOST(peak_of_load(load_safetensors, path), 2 * array + SMALL);
+    CHECK_MOST(peak_of_load(load_arrays, path), 2 * array + SMALL);
+    CHECK(remove(path) == 0);
+}
+
 DVT_TEST(files_peak_memory_of_params_and_gz) {
     const char *path = path_of("peak.params"), *gz = path_of("peak.gz");
     long long array = peak_of_bytes(2000000);
@@ -366,6 +394,9 @@ DVT_TEST(files_refused_by_their_first_bytes) {
         refused(load_params, path, "not an MXNet parameter file");
         refused(load_npz, path, "not an .npz");
         refused(load_image, path, "not a PNG");
+        refused(load_safetensors, path, "not a safetensors file");
+        refused(load_gguf, path, "not a GGUF file");
+        refused(load_arrays, path, "not a file of arrays");
     }
     CHECK(write_npy(path, "{'descr': '<f4', 'fortran_order': False, 'shape': (500000000,), }", 4));
     refused(load_npy, path, "but 4 bytes follow it");
@@ -378,6 +409,7 @@ DVT_TEST(files_refused_by_their_first_bytes) {
         refused(load_params, "/dev/zero", "not an MXNet parameter file");
         refused(load_npz, "/dev/zero", "not an .npz");
         refused(load_image, "/dev/zero", "not a PNG");
+        refused(load_arrays, "/dev/zero", "not a file of arrays");
     }
 }
 
@@ -439,7 +471,7 @@ static dvt_array *load_from(loader load, const char *path, const void *bytes, si
 }
 
 DVT_TEST(files_pipes) {
-    const char *path = path_of("regular"), *pipe_path = path_of("pipe");
+    const char *path = path_of("regular"), *pipe_path = path_of("pipe"), *name = "x";
     unsigned char *bytes;
     size_t n;
     dvt_array *x;
@@ -493,6 +525,18 @@ DVT_TEST(files_pipes) {
     bytes[n] = 0;
     CHECK_REFUSED(load_from(load_image, pipe_path, bytes, n + 1), DVT_ERR_FORMAT,
                   "something follows the image");
+    free(bytes);
+    x = dvt_arange(0, 1000, 1, DVT_F32, dvt_cpu());
+    CHECK(dvt_save_safetensors(path, &x, &name, 1, NULL) == DVT_OK);
+    bytes = golden_file(path, &n);
+    CHECK_CLOSE(dvt_item_at(load_from(load_arrays, pipe_path, bytes, n), DVT_SHAPE(999)), 999, 0);
+    CHECK_REFUSED(load_from(load_safetensors, pipe_path, bytes, n - 9), DVT_ERR_FORMAT,
+                  "ends within tensor");
+    CHECK_REFUSED(load_from(load_safetensors, pipe_path, bytes, 20), DVT_ERR_FORMAT,
+                  "does not end");
+    bytes[n] = 1;
+    CHECK_REFUSED(load_from(load_safetensors, pipe_path, bytes, n + 1), DVT_ERR_FORMAT,
+                  "more bytes follow its last tensor");
     free(bytes);
     CHECK(remove(path) == 0);
     CHECK(remove(pipe_path) == 0);

@@ -191,11 +191,18 @@ DVT_TEST(files_missing_and_extra) {
     open_file("missing.params");
     write_file(entries, 4, DVT_F32);
     CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_ERR_NAME);
+    error_has("Missing in the file: '0.bias' (allow_missing ignores them). Not in the net: "
+              "'2.weight' (ignore_extra");
+    dvt_clear_error();
+    check_untouched(net);
+    options.ignore_extra = true;
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_ERR_NAME);
     error_has("Parameter '0.bias' is missing in file '");
     error_has("which contains parameters: '0.weight', '1.weight', '1.bias', '2.weight'. Set "
               "allow_missing of dvt_block_load_with to ignore missing parameters");
     dvt_clear_error();
     check_untouched(net);
+    options.ignore_extra = false;
     options.allow_missing = true;
     CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_ERR_NAME);
     error_has("Parameter '2.weight' loaded from file '");
