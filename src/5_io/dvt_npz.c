@@ -315,8 +315,7 @@ static dvt_status dvti_npz_write(const char *function, const char *path, dvt_arr
                                  const char *const *names, int n, bool compressed) {
     dvti_npz_out *out;
     dvt_status status;
-    if (!dvti_arrays_check(function, arrays, names, n) ||
-        !dvti_npz_check_names(function, names, n))
+    if (!dvti_arrays_check(function, arrays, names, n) || !dvti_npz_check_names(function, names, n))
         return dvti_failure();
     out = (dvti_npz_out *)dvti_alloc_zero(sizeof *out);
     if (!out)
