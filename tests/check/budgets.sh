@@ -4,8 +4,8 @@
 # versions of GCC get another 15 %. A change that needs more raises a limit here and says why.
 # `make bench-budgets` measures seconds. Environment: BUILD, CC, LIBRARY.
 . tests/lib.sh
-HEADER=2350000 # bytes of devtensor.h; the aim is 2300000
-TEXT=1158000   # bytes of text at -O2; the aim is 1000000
+HEADER=2700000 # bytes of devtensor.h; the aim is 2300000
+TEXT=1250000   # bytes of text at -O2; the aim is 1000000
 AVX2=254       # functions of the ISA target, one for each elementwise row and float type,
 AVX512=272     # and one for each family of kernels
 

@@ -129,9 +129,9 @@ DVT_TEST(lines_per_set_are_counted) {
         const int64_t way = c->bytes / c->ways, parts = 1 + random_below(8);
         const bool conflicts = random_below(2) == 0; /* strides of powers of two */
         const int64_t apart = conflicts ? line << random_below(9) : 4 * (1 + random_below(48000));
-        /* strides just beside a part of a way */
-        const bool beside = !conflicts && random_below(2) == 0;
-        const int64_t stride = beside ? way / parts / 4 * 4 + 4 * (random_below(9) - 4) : apart;
+        /* strides close to a part of a way */
+        const bool close = !conflicts && random_below(2) == 0;
+        const int64_t stride = close ? way / parts / 4 * 4 + 4 * (random_below(9) - 4) : apart;
         const int64_t wide = line * (1 + random_below(64)), bytes = DVTI_MIN(stride, wide);
         const int64_t got = dvti_cache_lines_per_set(c, rows, bytes, stride);
         const int64_t most = count_most_lines(c, rows, bytes, stride);

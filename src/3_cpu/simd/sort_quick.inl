@@ -45,7 +45,8 @@ static void V(sort_elements)(const int32_t *key, int64_t n, bool floats, bool de
         if (left >= DVTI_REG_F)
             V(p_istore)(x + k, V(quick_element)(V(p_iload)(key + k), floats, flips));
         else
-            V(p_istore_n)(x + k, left, V(quick_element)(V(p_iload_n)(key + k, left), floats, flips));
+            V(p_istore_n)
+            (x + k, left, V(quick_element)(V(p_iload_n)(key + k, left), floats, flips));
     }
 }
 
