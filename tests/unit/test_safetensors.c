@@ -1,5 +1,5 @@
-/* Tests of safetensors: values and order, every refusal of the header and of the JSON in it, bytes of
-   saved files, metadata. */
+/* Tests of safetensors: values and order, every refusal of the header and of the JSON in it, bytes
+   of saved files, metadata. */
 #include "dvt_golden.h"
 
 static unsigned char made[1 << 16];
