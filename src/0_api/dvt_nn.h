@@ -231,8 +231,9 @@ DVT_API void dvt_block_print(const dvt_block *net);
 DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input);
 
 /* Writes the parameters with structural names ("0.weight"): as safetensors if the path ends with
-   .safetensors, else as MXNet's .params. Saves the average of all copies: weights are equal on all
-   contexts, running statistics differ. Copies: to host memory. Waits: yes. */
+   .safetensors, as .npz if it ends with .npz, else as MXNet's .params. Saves the average of all
+   copies: weights are equal on all contexts, running statistics differ. Copies: to host memory.
+   Waits: yes. */
 DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path);
 
 typedef struct dvt_load_options {
