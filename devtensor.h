@@ -1457,8 +1457,8 @@ DVT_API dvt_array_list *dvt_load_gguf(const char *path, dvt_ctx ctx);
 /* Reads a file of arrays in any of these formats, by its content: safetensors and its index, GGUF,
    .npz, .params. */
 DVT_API dvt_array_list *dvt_load_arrays(const char *path, dvt_ctx ctx);
-/* Writes the format that the path ends with: .safetensors or .params. Errors also: VALUE (another
-   end), and those of that format. */
+/* Writes the format that the path ends with: .safetensors, .npz or .params. Errors also: VALUE
+   (another end), and those of that format. */
 DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
 								   const char *const *names, int n);
 /* Reads an IDX file, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64;
@@ -1497,7 +1497,8 @@ DVT_API dvt_array *dvt_read_image(const void *data, size_t bytes, dvt_ctx ctx);
 /* ---- comma-separated values (RFC 4180), plain or .gz (by content). Cells may be in quotes, with
    delimiters, line ends and doubled quotes inside. Lines end in LF, CRLF or CR. Blank lines and a
    UTF-8 mark at the beginning are skipped. Numbers do not depend on the locale, and are rounded
-   once to the dtype; nan, inf and infinity are numbers. Blanks around them are allowed.
+   once to the dtype; nan, inf and infinity are numbers. Quotes and blanks around them are
+   allowed.
    Errors name the row and the column, counted from 1, as a spreadsheet shows them: headers,
    comments and blank lines count as rows. Reading needs up to three times the memory of the
    arrays. ---- */
@@ -1510,8 +1511,7 @@ typedef struct dvt_csv_options {
 	int header_rows;     /* rows to skip; -1: the first row if it has text and no number */
 	dvt_dtype dtype;     /* integers and bool: exact, without fraction */
 	const char *missing; /* NaN (floats only): a cell of this text, as well as an empty one */
-	bool skip_text;      /* leave out columns whose first cell that is not missing is no number;
-                            quoted cells count as text there */
+	bool skip_text;      /* leave out columns whose first cell that is not missing is no number */
 } dvt_csv_options;
 
 /* Read a matrix (rows, columns); dvt_read_csv from memory, which may be freed afterwards. options
@@ -44866,7 +44866,7 @@ static bool dvti_csv_is_header(const dvti_csv_table *t) {
 		const char *at = dvti_csv_trimmed(csv, c, &n);
 		if (dvti_csv_missing(t, at, n))
 			continue;
-		if (!csv->cell[c].quoted && csv->cell[c].length <= DVTI_CSV_CELL &&
+		if (csv->cell[c].length <= DVTI_CSV_CELL &&
 			dvti_number_parse(at, n, t->options.decimal_point, DVT_F64, &value, 0) !=
 				DVTI_PARSED_TEXT)
 			return false;
@@ -44945,7 +44945,8 @@ static bool dvti_csv_wrong_cell(dvti_csv_table *t, int64_t column, dvti_parsed p
 		&csv->in, "row %lld, column %lld: %s is not a number; %s", (long long)csv->row,
 		(long long)column + 1, what,
 		t->rows == 0 && t->options.header_rows == 0
-			? "if the row has names, set header_rows; skip_text leaves out columns of text"
+			? "if the row has names, set header_rows; if its cells are not separated by the "
+			  "delimiter, set that; skip_text leaves out columns of text"
 			: "skip_text leaves out columns of text, `missing` names a text that means NaN");
 }
 
@@ -44965,8 +44966,7 @@ static bool dvti_csv_cell_store(dvti_csv_table *t, int64_t column, int64_t at) {
 						 DVTI_PARSED
 				   : dvti_csv_wrong_cell(t, column, DVTI_PARSED);
 	parsed = dvti_csv_parse(t, column, t->values, at);
-	if (t->options.skip_text && *state == DVTI_CSV_UNKNOWN &&
-		(t->csv.cell[column].quoted || parsed == DVTI_PARSED_TEXT)) {
+	if (t->options.skip_text && *state == DVTI_CSV_UNKNOWN && parsed == DVTI_PARSED_TEXT) {
 		memset(t->values + (size_t)at * size, 0, size);
 		*state = t->rows ? DVTI_CSV_DROPPED : DVTI_CSV_LEFT_OUT;
 		return true;
@@ -45059,8 +45059,9 @@ static bool dvti_csv_table_read(dvti_csv_table *t, bool names) {
 	dvti_csv_compact(t);
 	return t->width > 0 ||
 		   dvti_source_wrong(
-			   &t->csv.in, "it has no column of numbers; expected at least one%s",
-			   t->options.header_rows ? "" : ": if the first row has names, set header_rows");
+			   &t->csv.in,
+			   "it has no column of numbers; expected at least one: check the delimiter%s",
+			   t->options.header_rows ? "" : ", and set header_rows if the first row has names");
 }
 
 static void dvti_csv_table_end(dvti_csv_table *t) {
@@ -48600,13 +48601,20 @@ static bool dvti_npz_put_end(dvti_npz_out *out) {
 
 static bool dvti_npz_check_names(const char *function, const char *const *names, int n) {
 	int i;
-	for (i = 0; names && i < n; i++)
+	for (i = 0; names && i < n; i++) {
 		if (strlen(names[i]) > 65535 - 4) {
 			dvti_fail(DVT_ERR_NAME,
 					  "%s: the name of array %d has %lld bytes; expected at most 65531: shorten it",
 					  function, i, (long long)strlen(names[i]));
 			return false;
 		}
+		if (!dvti_utf8_valid(names[i])) {
+			dvti_fail(DVT_ERR_NAME,
+					  "%s: the name of array %d is not UTF-8, which NumPy expects: rename it",
+					  function, i);
+			return false;
+		}
+	}
 	return true;
 }
 

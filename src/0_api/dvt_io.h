@@ -100,8 +100,8 @@ DVT_API dvt_array_list *dvt_load_gguf(const char *path, dvt_ctx ctx);
 /* Reads a file of arrays in any of these formats, by its content: safetensors and its index, GGUF,
    .npz, .params. */
 DVT_API dvt_array_list *dvt_load_arrays(const char *path, dvt_ctx ctx);
-/* Writes the format that the path ends with: .safetensors or .params. Errors also: VALUE (another
-   end), and those of that format. */
+/* Writes the format that the path ends with: .safetensors, .npz or .params. Errors also: VALUE
+   (another end), and those of that format. */
 DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
                                    const char *const *names, int n);
 /* Reads an IDX file, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64;
@@ -140,7 +140,8 @@ DVT_API dvt_array *dvt_read_image(const void *data, size_t bytes, dvt_ctx ctx);
 /* ---- comma-separated values (RFC 4180), plain or .gz (by content). Cells may be in quotes, with
    delimiters, line ends and doubled quotes inside. Lines end in LF, CRLF or CR. Blank lines and a
    UTF-8 mark at the beginning are skipped. Numbers do not depend on the locale, and are rounded
-   once to the dtype; nan, inf and infinity are numbers. Blanks around them are allowed.
+   once to the dtype; nan, inf and infinity are numbers. Quotes and blanks around them are
+   allowed.
    Errors name the row and the column, counted from 1, as a spreadsheet shows them: headers,
    comments and blank lines count as rows. Reading needs up to three times the memory of the
    arrays. ---- */
@@ -153,8 +154,7 @@ typedef struct dvt_csv_options {
     int header_rows;     /* rows to skip; -1: the first row if it has text and no number */
     dvt_dtype dtype;     /* integers and bool: exact, without fraction */
     const char *missing; /* NaN (floats only): a cell of this text, as well as an empty one */
-    bool skip_text;      /* leave out columns whose first cell that is not missing is no number;
-                            quoted cells count as text there */
+    bool skip_text;      /* leave out columns whose first cell that is not missing is no number */
 } dvt_csv_options;
 
 /* Read a matrix (rows, columns); dvt_read_csv from memory, which may be freed afterwards. options

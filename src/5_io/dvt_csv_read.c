@@ -102,7 +102,7 @@ static bool dvti_csv_is_header(const dvti_csv_table *t) {
         const char *at = dvti_csv_trimmed(csv, c, &n);
         if (dvti_csv_missing(t, at, n))
             continue;
-        if (!csv->cell[c].quoted && csv->cell[c].length <= DVTI_CSV_CELL &&
+        if (csv->cell[c].length <= DVTI_CSV_CELL &&
             dvti_number_parse(at, n, t->options.decimal_point, DVT_F64, &value, 0) !=
                 DVTI_PARSED_TEXT)
             return false;
@@ -181,7 +181,8 @@ static bool dvti_csv_wrong_cell(dvti_csv_table *t, int64_t column, dvti_parsed p
         &csv->in, "row %lld, column %lld: %s is not a number; %s", (long long)csv->row,
         (long long)column + 1, what,
         t->rows == 0 && t->options.header_rows == 0
-            ? "if the row has names, set header_rows; skip_text leaves out columns of text"
+            ? "if the row has names, set header_rows; if its cells are not separated by the "
+              "delimiter, set that; skip_text leaves out columns of text"
             : "skip_text leaves out columns of text, `missing` names a text that means NaN");
 }
 
@@ -201,8 +202,7 @@ static bool dvti_csv_cell_store(dvti_csv_table *t, int64_t column, int64_t at) {
                          DVTI_PARSED
                    : dvti_csv_wrong_cell(t, column, DVTI_PARSED);
     parsed = dvti_csv_parse(t, column, t->values, at);
-    if (t->options.skip_text && *state == DVTI_CSV_UNKNOWN &&
-        (t->csv.cell[column].quoted || parsed == DVTI_PARSED_TEXT)) {
+    if (t->options.skip_text && *state == DVTI_CSV_UNKNOWN && parsed == DVTI_PARSED_TEXT) {
         memset(t->values + (size_t)at * size, 0, size);
         *state = t->rows ? DVTI_CSV_DROPPED : DVTI_CSV_LEFT_OUT;
         return true;
@@ -295,8 +295,9 @@ static bool dvti_csv_table_read(dvti_csv_table *t, bool names) {
     dvti_csv_compact(t);
     return t->width > 0 ||
            dvti_source_wrong(
-               &t->csv.in, "it has no column of numbers; expected at least one%s",
-               t->options.header_rows ? "" : ": if the first row has names, set header_rows");
+               &t->csv.in,
+               "it has no column of numbers; expected at least one: check the delimiter%s",
+               t->options.header_rows ? "" : ", and set header_rows if the first row has names");
 }
 
 static void dvti_csv_table_end(dvti_csv_table *t) {

@@ -289,13 +289,20 @@ static bool dvti_npz_put_end(dvti_npz_out *out) {
 
 static bool dvti_npz_check_names(const char *function, const char *const *names, int n) {
     int i;
-    for (i = 0; names && i < n; i++)
+    for (i = 0; names && i < n; i++) {
         if (strlen(names[i]) > 65535 - 4) {
             dvti_fail(DVT_ERR_NAME,
                       "%s: the name of array %d has %lld bytes; expected at most 65531: shorten it",
                       function, i, (long long)strlen(names[i]));
             return false;
         }
+        if (!dvti_utf8_valid(names[i])) {
+            dvti_fail(DVT_ERR_NAME,
+                      "%s: the name of array %d is not UTF-8, which NumPy expects: rename it",
+                      function, i);
+            return false;
+        }
+    }
     return true;
 }
 

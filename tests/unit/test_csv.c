@@ -53,7 +53,7 @@ DVT_TEST(csv_header) {
     CHECK_VALUES(read_with("a,b\n\n8,9\n1,2\n", &options), 0, 1, 2);
     options.header_rows = -1;
     CHECK_VALUES(read_with("a,b\n1,2\n", &options), 0, 1, 2);
-    CHECK_VALUES(read_with("\"2019\",\"2020\"\n1,2\n", &options), 0, 1, 2);
+    CHECK_VALUES(read_with("\"2019\",\"2020\"\n1,2\n", &options), 0, 2019, 2020, 1, 2);
     CHECK_VALUES(read_with(",b\n1,2\n", &options), 0, 1, 2);
     CHECK_VALUES(read_with("3,4\n1,2\n", &options), 0, 3, 4, 1, 2);
     CHECK_VALUES(read_with(",\n1,2\n", &options), 0, NAN, NAN, 1, 2);
@@ -86,8 +86,7 @@ DVT_TEST(csv_skips_text) {
     x = read_with("5.1,3.5,setosa\n4.9,3,virginica\n", &options);
     CHECK(dvt_shape_equal(dvt_shape_of(x), DVT_SHAPE(2, 2)));
     CHECK_VALUES(x, 0, 5.1f, 3.5, 4.9f, 3);
-    /* Quotes decide in the first cell only. */
-    CHECK_VALUES(read_with("\"1\",2\n3,\"4\"\n", &options), 0, 2, 4);
+    CHECK_VALUES(read_with("\"1\",2\n3,\"4\"\n", &options), 0, 1, 2, 3, 4);
     /* The first cell that is not missing decides. */
     CHECK_VALUES(read_with("1,,2\n3,text,4\n5,6,7\n", &options), 0, 1, 2, 3, 4, 5, 7);
     CHECK_VALUES(read_with("x,1,,2\nx,3,4,5\n", &options), 0, 1, NAN, 2, 3, 4, 5);

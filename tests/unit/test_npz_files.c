@@ -156,7 +156,7 @@ DVT_TEST(npz_many_members) {
 }
 
 DVT_TEST(npz_file_errors) {
-    const char *twice[2] = {"a", "a"}, *missing[2] = {"a", NULL}, *large[1];
+    const char *twice[2] = {"a", "a"}, *missing[2] = {"a", NULL}, *latin[1] = {"\xe9"}, *large[1];
     char path[600], *name = (char *)malloc(65533);
     size_t n;
     unsigned char *bytes;
@@ -177,6 +177,7 @@ DVT_TEST(npz_file_errors) {
         CHECK_ERROR(save(path, NULL, NULL, 1, compressed), DVT_ERR_NULL_ARGUMENT);
         CHECK_ERROR(save(NULL, x, NULL, 1, compressed), DVT_ERR_NULL_ARGUMENT);
         CHECK_REFUSED(save(path, x, large, 1, compressed), DVT_ERR_NAME, "at most 65531");
+        CHECK_REFUSED(save(path, x, latin, 1, compressed), DVT_ERR_NAME, "not UTF-8");
     }
     CHECK_REFUSED(dvt_load_npz(path, dvt_cpu()), DVT_ERR_IO, path); /* no file was created */
     name[65531] = 0;
