@@ -335,7 +335,7 @@ $(EXAMPLES_CXX): %: %.program.o $(LIBRARY)
 $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
--include $(shell find build/$(config) -name '*.d' 2>/dev/null)
+-include $(shell find build/$(config) -type f -name '*.d' 2>/dev/null)
 
 .PHONY: help run test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay check \
 	header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu \

@@ -57,7 +57,7 @@ fi
     echo "	@\$(CC) \$(FLAGS) \$(S) -fsanitize=fuzzer -DDVT_TEST_SPINE \$< \$(LIBRARY) -o \$@ \\"
     echo "		\$(LINK) \$(ZLIB)"
     echo ".SECONDARY:"
-    echo "-include \$(shell find $F -name '*.d' 2>/dev/null)"
+    echo "-include \$(shell find $F -type f -name '*.d' 2>/dev/null)"
 } >"$F/Makefile"
 if ! "${MAKE:-make}" -j2 -f "$F/Makefile" all >"$F/build.log" 2>&1; then
     fail "fuzz: compiling" "$(grep -m 1 -i error "$F/build.log")"
