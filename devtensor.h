@@ -2197,6 +2197,7 @@ DVT_API dvt_dataset *dvt_dataset_transform_second(dvt_dataset *data, dvt_transfo
      int64_t counts[2] = {-1, dvt_dataset_len(data) / 10};
      dvt_dataset *parts[2];
      dvt_dataset_split(data, counts, 2, 1, parts);
+   Copies: no sample.  Waits: no.  Owns: the innermost scope owns the parts, which retain data.
    Errors: RANGE (counts that are not the whole dataset). */
 DVT_API dvt_status dvt_dataset_split(dvt_dataset *data, const int64_t *counts, int n, uint64_t seed,
 									 dvt_dataset **out);
@@ -2230,7 +2231,9 @@ DVT_API dvt_transform *dvt_transform_color_jitter(double brightness, double cont
 /* Mixes every sample of a batch with another one, and their labels alike: share * x + (1 - share) *
    x[order]. The share has the distribution Beta(alpha, alpha). The key decides share and order; its
    last bits may depend on the C library. Any context.
-   Shapes: x (N, ...) and y (N, ...), floats, for example of dvt_one_hot.  Waits: no.
+   Shapes: x (N, ...) and y (N, ...), floats, for example of dvt_one_hot.
+   Copies: never between contexts; the results are new memory.  Waits: no.  Owns: the innermost scope
+   owns both results.
    Errors: DTYPE, SHAPE, RANGE (alpha).  Source: Zhang et al., 2018. */
 DVT_API dvt_status dvt_mixup(dvt_array *x, dvt_array *y, double alpha, dvt_key key,
 							 dvt_array **mixed_x, dvt_array **mixed_y);
@@ -25913,6 +25916,8 @@ typedef struct dvti_list_format {
 						const char *const *names, int n);
 } dvti_list_format;
 
+/* Returns whether a text of n bytes ends with `end`. */
+DVTI_FN bool dvti_ends_with(const char *text, size_t n, const char *end);
 /* Returns the format whose extension ends the path; NULL: none. */
 DVTI_FN const dvti_list_format *dvti_list_format_of(const char *path);
 /* Implements dvt_load_arrays; `function` is the name in messages. */
@@ -44185,15 +44190,15 @@ static const dvti_list_format dvti_list_formats[] = {
 	 dvti_npz_save},
 };
 
-static bool dvti_ends_with(const char *text, const char *end) {
-	size_t n = strlen(text), m = strlen(end);
-	return n >= m && strcmp(text + n - m, end) == 0;
+DVTI_FN bool dvti_ends_with(const char *text, size_t n, const char *end) {
+	const size_t m = strlen(end);
+	return n >= m && memcmp(text + n - m, end, m) == 0;
 }
 
 DVTI_FN const dvti_list_format *dvti_list_format_of(const char *path) {
 	int i;
 	for (i = 0; i < DVTI_LENGTH(dvti_list_formats); i++)
-		if (dvti_ends_with(path, dvti_list_formats[i].extension))
+		if (dvti_ends_with(path, strlen(path), dvti_list_formats[i].extension))
 			return &dvti_list_formats[i];
 	return NULL;
 }
@@ -48316,11 +48321,6 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #endif
 
 /* ---- reading ---- */
-static bool dvti_npz_ends_with(const char *name, size_t n, const char *end) {
-	size_t m = strlen(end);
-	return n >= m && memcmp(name + n - m, end, m) == 0;
-}
-
 /* Refuses archives of other files. */
 static bool dvti_npz_names(dvti_zip *zip) {
 	const dvti_zip_member *other = NULL;
@@ -48328,9 +48328,9 @@ static bool dvti_npz_names(dvti_zip *zip) {
 	for (i = 0; i < zip->n; i++) {
 		const dvti_zip_member *m = &zip->member[i];
 		size_t n = (size_t)m->n_name;
-		if (dvti_npz_ends_with(m->name, n, "/data.pkl") || strcmp(m->name, "data.pkl") == 0)
+		if (dvti_ends_with(m->name, n, "/data.pkl") || strcmp(m->name, "data.pkl") == 0)
 			return dvti_source_wrong(zip->in, "this is a PyTorch file: save it as safetensors");
-		if (!other && !dvti_npz_ends_with(m->name, n, ".npy"))
+		if (!other && !dvti_ends_with(m->name, n, ".npy"))
 			other = m;
 	}
 	return !other || dvti_source_wrong(zip->in,

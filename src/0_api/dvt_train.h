@@ -181,6 +181,7 @@ DVT_API dvt_dataset *dvt_dataset_transform_second(dvt_dataset *data, dvt_transfo
      int64_t counts[2] = {-1, dvt_dataset_len(data) / 10};
      dvt_dataset *parts[2];
      dvt_dataset_split(data, counts, 2, 1, parts);
+   Copies: no sample.  Waits: no.  Owns: the innermost scope owns the parts, which retain data.
    Errors: RANGE (counts that are not the whole dataset). */
 DVT_API dvt_status dvt_dataset_split(dvt_dataset *data, const int64_t *counts, int n, uint64_t seed,
                                      dvt_dataset **out);
@@ -214,7 +215,9 @@ DVT_API dvt_transform *dvt_transform_color_jitter(double brightness, double cont
 /* Mixes every sample of a batch with another one, and their labels alike: share * x + (1 - share) *
    x[order]. The share has the distribution Beta(alpha, alpha). The key decides share and order; its
    last bits may depend on the C library. Any context.
-   Shapes: x (N, ...) and y (N, ...), floats, for example of dvt_one_hot.  Waits: no.
+   Shapes: x (N, ...) and y (N, ...), floats, for example of dvt_one_hot.
+   Copies: never between contexts; the results are new memory.  Waits: no.  Owns: the innermost scope
+   owns both results.
    Errors: DTYPE, SHAPE, RANGE (alpha).  Source: Zhang et al., 2018. */
 DVT_API dvt_status dvt_mixup(dvt_array *x, dvt_array *y, double alpha, dvt_key key,
                              dvt_array **mixed_x, dvt_array **mixed_y);

@@ -15,15 +15,15 @@ static const dvti_list_format dvti_list_formats[] = {
      dvti_npz_save},
 };
 
-static bool dvti_ends_with(const char *text, const char *end) {
-    size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
+DVTI_FN bool dvti_ends_with(const char *text, size_t n, const char *end) {
+    const size_t m = strlen(end);
+    return n >= m && memcmp(text + n - m, end, m) == 0;
 }
 
 DVTI_FN const dvti_list_format *dvti_list_format_of(const char *path) {
     int i;
     for (i = 0; i < DVTI_LENGTH(dvti_list_formats); i++)
-        if (dvti_ends_with(path, dvti_list_formats[i].extension))
+        if (dvti_ends_with(path, strlen(path), dvti_list_formats[i].extension))
             return &dvti_list_formats[i];
     return NULL;
 }

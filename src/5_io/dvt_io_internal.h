@@ -519,6 +519,8 @@ typedef struct dvti_list_format {
                         const char *const *names, int n);
 } dvti_list_format;
 
+/* Returns whether a text of n bytes ends with `end`. */
+DVTI_FN bool dvti_ends_with(const char *text, size_t n, const char *end);
 /* Returns the format whose extension ends the path; NULL: none. */
 DVTI_FN const dvti_list_format *dvti_list_format_of(const char *path);
 /* Implements dvt_load_arrays; `function` is the name in messages. */

@@ -4,11 +4,6 @@
 #include "5_io/dvt_io_internal.h"
 
 /* ---- reading ---- */
-static bool dvti_npz_ends_with(const char *name, size_t n, const char *end) {
-    size_t m = strlen(end);
-    return n >= m && memcmp(name + n - m, end, m) == 0;
-}
-
 /* Refuses archives of other files. */
 static bool dvti_npz_names(dvti_zip *zip) {
     const dvti_zip_member *other = NULL;
@@ -16,9 +11,9 @@ static bool dvti_npz_names(dvti_zip *zip) {
     for (i = 0; i < zip->n; i++) {
         const dvti_zip_member *m = &zip->member[i];
         size_t n = (size_t)m->n_name;
-        if (dvti_npz_ends_with(m->name, n, "/data.pkl") || strcmp(m->name, "data.pkl") == 0)
+        if (dvti_ends_with(m->name, n, "/data.pkl") || strcmp(m->name, "data.pkl") == 0)
             return dvti_source_wrong(zip->in, "this is a PyTorch file: save it as safetensors");
-        if (!other && !dvti_npz_ends_with(m->name, n, ".npy"))
+        if (!other && !dvti_ends_with(m->name, n, ".npy"))
             other = m;
     }
     return !other || dvti_source_wrong(zip->in,
