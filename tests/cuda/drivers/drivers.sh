@@ -26,7 +26,8 @@ sed -e 's|"/usr/local/cuda/lib64"|"/nowhere/cuda"|' \
     >"$work/devtensor.h"
 printf '#define DEVTENSOR_IMPLEMENTATION\n#include "devtensor.h"\n' >"$work/library.c"
 if [ ! "$work/library.o" -nt devtensor.h ]; then
-    try "the library compiles" $CC -std=gnu11 -O1 -g -I"$work" -c "$work/library.c" \
+    try "the library compiles" $CC -std=gnu11 -O1 -g -DDEVTENSOR_NO_SIMD \
+        -I"$work" -c "$work/library.c" \
         -o "$work/library.o"
 fi
 try "driver_state.c compiles" $CC -std=gnu11 -O1 -g -I"$work" -Itests "$here/driver_state.c" \
