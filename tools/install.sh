@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the header, a pkg-config file and a CMake package. Both derive their prefix from their
+# Installs the headers, a pkg-config file and a CMake package. Both derive their prefix from their
 # own location, so the tree may be moved.
 # usage: install.sh DESTDIR PREFIX
 set -e
@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 to=$1$2
 version=$(sed -n 's/^#define DVT_VERSION_STRING "\(.*\)"/\1/p' devtensor.h)
 mkdir -p "$to/include" "$to/lib/pkgconfig" "$to/lib/cmake/devtensor"
-cp devtensor.h "$to/include/devtensor.h"
+cp devtensor.h devtensor.hpp "$to/include/"
 
 cat >"$to/lib/pkgconfig/devtensor.pc" <<END
 prefix=\${pcfiledir}/../..

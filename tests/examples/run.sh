@@ -42,7 +42,9 @@ for program in $PROGRAMS; do
         case $program in
         hello) prints "<NDArray 2x3 @$device>" ;;
         residual) prints "^loss 0[.]" ;;
-        cplusplus) prints "caught: dvt_matmul" && prints "arrays alive after the scope: 0" ;;
+        cplusplus)
+            prints "caught: dvt_matmul" && prints "^step 60, loss 0[.]00" &&
+            prints "arrays alive: 0" ;;
         run)
             prints "dvt_add(x, y) says:"
             prints "run.c:[0-9]"

@@ -9,7 +9,7 @@ mkdir -p "$D"
 try install sh tools/install.sh "$D/stage" /usr
 mv "$D/stage/usr" "$D/moved"
 cp tests/install/app.c "$D/app.c"
-for file in include/devtensor.h lib/pkgconfig/devtensor.pc \
+for file in include/devtensor.h include/devtensor.hpp lib/pkgconfig/devtensor.pc \
     lib/cmake/devtensor/devtensorConfig.cmake \
     lib/cmake/devtensor/devtensorConfigVersion.cmake; do
     try "installs $file" test -s "$D/moved/$file"
