@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles and runs every C block of the documents, and the quick start of the header.
+"""Compiles and runs every C and C++ block of the documents, and the quick start of the header.
 
 A block with `int main` is a program. Any other is a fragment: it becomes the body of a main that
 fails when an error is set at its end. Both run without and with two virtual GPUs. A comment on the
@@ -9,14 +9,15 @@ line above the fence changes that:
     <!-- check: insert FILE after TEXT -->  a change to the sources: see worked_examples.sh
     <!-- check: skip REASON -->             counted as skipped, with its reason
 
-Environment: CC, BUILD, LIBRARY, LIBS, as the Makefile sets them.
+Environment: CC, CXX, BUILD, LIBRARY, LIBS, as the Makefile sets them.
 """
 import os
 import re
+import shutil
 import subprocess
 import sys
 
-FENCE = re.compile(r"(?:<!-- check: (.*?) -->\n)?^```c\n(.*?)^```$", re.S | re.M)
+FENCE = re.compile(r"(?:<!-- check: (.*?) -->\n)?^```(c|cpp)\n(.*?)^```$", re.S | re.M)
 PIECE = """#include "devtensor.h"
 #include <math.h>
 #include <stdio.h>
@@ -39,7 +40,7 @@ def blocks(file):
     with open(file, encoding="utf-8") as opened:
         text = opened.read()
     for match in FENCE.finditer(text):
-        yield text[:match.start(2)].count("\n") + 1, match[1] or "", match[2]
+        yield text[:match.start(3)].count("\n") + 1, match[1] or "", match[2], match[3]
 
 
 def run(command, **more):
@@ -48,15 +49,17 @@ def run(command, **more):
     return done.returncode, done.stdout
 
 
-def try_block(name, program):
+def try_block(name, program, language):
     """Returns the error of a block, or an empty text."""
-    source, binary = f"{folder}/{name}.c", f"{folder}/{name}"
+    source, binary = f"{folder}/{name}.{language}", f"{folder}/{name}"
     with open(source, "w", encoding="utf-8") as file:
         file.write(program)
     # Links the library, so that the implementation is not compiled for each block.
-    flags = ("-std=gnu99 -Wall -Wextra -Werror -Wno-unused -I. -D_GNU_SOURCE "
-             "-DDEVTENSOR_IMPLEMENTED -include stdio.h")
-    command = os.environ["CC"].split() + flags.split() + [source, "-o", binary]
+    flags = ("-Wall -Wextra -Werror -Wno-unused -I. -D_GNU_SOURCE -DDEVTENSOR_IMPLEMENTED "
+             "-include stdio.h")
+    compiler, standard = ("CC", "gnu99") if language == "c" else ("CXX", "gnu++17")
+    command = os.environ[compiler].split() + ["-std=" + standard] + flags.split()
+    command += [source, "-o", binary]
     code, said = run(command + os.environ["LIBRARY"].split() + os.environ["LIBS"].split())
     if code:
         return "does not compile:\n" + said
@@ -68,7 +71,7 @@ def try_block(name, program):
     return ""
 
 
-def check(file, line, note, code):
+def check(file, line, note, language, code):
     where = f"{file}:{line}"
     if note.startswith("insert "):
         return
@@ -76,10 +79,14 @@ def check(file, line, note, code):
         counts["skipped"] += 1
         print(f"SKIP {where}: {note[5:]}")
         return
+    if language == "cpp" and not shutil.which(os.environ.get("CXX", "")):
+        counts["skipped"] += 1
+        print(f"SKIP {where}: there is no C++ compiler")
+        return
     if not re.search(r"\bint main\b", code):
         code = PIECE.format(setup=note[5:] if note.startswith("with ") else "", line=line + 1,
                             file=file, code=code)
-    wrong = try_block(re.sub(r"\W", "_", where), code)
+    wrong = try_block(re.sub(r"\W", "_", where), code, language)
     counts["failed" if wrong else "passed"] += 1
     if wrong:
         print(f"FAIL {where} {wrong}")
@@ -90,11 +97,11 @@ def main():
     files = [name for name in ("README.md", "CONTRIBUTING.md") if os.path.exists(name)]
     files += sorted("docs/" + name for name in os.listdir("docs") if name.endswith(".md"))
     for file in files:
-        for line, note, code in blocks(file):
-            check(file, line, note, code)
+        for line, note, language, code in blocks(file):
+            check(file, line, note, language, code)
     with open("src/0_api/dvt_intro.h", encoding="utf-8") as file:
         quick_start = re.search(r"Quick start.*?\n\n((?:       .*\n)+)", file.read())
-    check("src/0_api/dvt_intro.h", 1, "",
+    check("src/0_api/dvt_intro.h", 1, "", "c",
           quick_start[1] if quick_start else "#error there is no quick start")
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     sys.exit(counts["failed"] != 0)
