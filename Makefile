@@ -74,6 +74,7 @@ PROGRAM_SUITES = $(wildcard tests/tutorials/run.sh tests/examples/run.sh)
 ifeq ($(config),release)
   SUITES = tests/caches/run.sh tests/compile/run.sh tests/matrix/run.sh \
 	tests/install/run.sh tests/plugin/run.sh tests/dlpack/run.sh tests/cxx/run.sh \
+	tests/python/run.sh \
 	tests/neon/run.sh tests/windows/run.sh $(PROGRAM_SUITES) tests/cuda/run.sh
   SUITE_PROGRAMS = $B/cuda/tests
 else ifeq ($(filter nonn nofiles nosites,$(config)),)
@@ -109,6 +110,7 @@ help:
 	@echo 'make bench-fork-join  time to start a job on all threads, compared with OpenMP'
 	@echo 'make bench-heap       time to allocate memory'
 	@echo 'make examples         build the example programs, and print their directory'
+	@echo 'make shared           the shared library that python/devtensor.py uses'
 	@echo 'make install          header, pkg-config file and CMake package, under PREFIX=$(PREFIX)'
 	@echo 'make format           format the sources with clang-format 14'
 	@echo 'make clean            remove build/'
@@ -160,6 +162,7 @@ check: $(LIBRARY)
 header:
 	@$(PYTHON) tools/call_sites.py
 	@$(PYTHON) tools/amalgamate.py
+	@$(PYTHON) tools/python_api.py
 
 # With `make header docs`, objects are compiled after the files that `header` writes. The recipe
 # makes make look at their times again, which change only if their content does.
@@ -279,6 +282,14 @@ $B/devtensor.o: tests/implementation.c devtensor.h Makefile
 	$(COMPILE) $(FLAGS) $(FORM) -Itests -MMD -MP -c $< -o $@
 	@touch -r $@.began $@
 
+SHARED = $B/$(if $(filter Windows_NT,$(OS)),devtensor.dll,libdevtensor.$(if \
+	$(filter Darwin,$(shell uname -s)),dylib,so))
+shared: $(SHARED)
+
+$(SHARED): tests/implementation.c devtensor.h Makefile
+	@mkdir -p $(@D)
+	$(COMPILE) $(FLAGS) $(FORM) -Itests -fPIC -shared $< -o $@ $(LIBS)
+
 $B/src/%.o: src/%.c Makefile
 	@mkdir -p $(@D)
 	@$(COMPILE) $(FLAGS) -DDVTI_FN=extern -Isrc -I. -MMD -MP -c $< -o $@
@@ -340,4 +351,4 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 .PHONY: help run test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay check \
 	header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu \
 	bench-sweep bench-blocks bench-misses bench-neon-model bench-fork-join bench-heap examples \
-	install format clean
+	install format clean shared

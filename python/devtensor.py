@@ -11,8 +11,10 @@ import builtins as py  # this module has its own abs, all, any, bool, max, min, 
 import collections
 import ctypes
 import glob
+import itertools
 import logging
 import math
+import numbers
 import operator
 import os
 import sys
@@ -248,28 +250,31 @@ class DLVersioned(ctypes.Structure):
                 ("deleter", c_void_p), ("flags", ctypes.c_uint64), ("tensor", DLTensor)]
 
 
-# ---- errors: ShapeError and so on, one for each status, which are also Python's own ----
+# ---- constants and errors ----
+const = SimpleNamespace(**{
+    name: int(value) for name, _, value in (row.partition("=") for row in _CONSTANTS.split())})
+
+
 class Error(Exception):
     """A failure of the library. Its text is the library's sentence; `status` is "ERR_SHAPE"."""
     status = ""
 
 
-const = SimpleNamespace(**{
-    name: int(value) for name, _, value in (row.partition("=") for row in _CONSTANTS.split())})
-_BASES = {"HOST_MEMORY": MemoryError, "DEVICE_MEMORY": MemoryError, "IO": OSError,
-          "DTYPE": TypeError, "AXIS": (IndexError, ValueError), "RANGE": (IndexError, ValueError),
-          "NAME": (KeyError, ValueError), "NOT_BUILT": NotImplementedError,
-          "UNSUPPORTED": NotImplementedError}
-_errors = {}
-for _status, _code in vars(const).items():
-    if _status.startswith("ERR_") and _code:
-        _kind = _BASES.get(_status[4:], ValueError if 200 < _code < 208 or _code == 104
-                           else RuntimeError)
-        _name = _status[4:].title().replace("_", "") + "Error"
-        _errors[_code] = type(_name, (Error,) + (_kind if isinstance(_kind, tuple) else (_kind,)),
-                              {"status": _status, "__str__": Exception.__str__,
-                               "__module__": __name__})
-        globals()[_name] = _errors[_code]
+def _error_class(name, code):
+    """Makes errors.SHAPE and so on, which are Python's own errors too."""
+    bases = {"HOST_MEMORY": MemoryError, "DEVICE_MEMORY": MemoryError, "IO": OSError,
+             "FORMAT": ValueError, "DTYPE": TypeError, "AXIS": (IndexError, ValueError),
+             "RANGE": (IndexError, ValueError), "NAME": (KeyError, ValueError),
+             "NOT_BUILT": NotImplementedError, "UNSUPPORTED": NotImplementedError}
+    own = bases.get(name, ValueError if 200 < code < 208 else RuntimeError)
+    return type(name, (Error,) + (own if isinstance(own, tuple) else (own,)),
+                {"status": "ERR_" + name, "__str__": Exception.__str__,
+                 "__module__": __name__ + ".errors"})
+
+
+_errors = {code: _error_class(name[4:], code) for name, code in vars(const).items()
+           if name.startswith("ERR_") and code}
+errors = SimpleNamespace(**{kind.__name__: kind for kind in _errors.values()})
 
 
 # ---- the library ----
@@ -302,7 +307,7 @@ _error_code = _declared(_quick, "dvt_error_code", c_int)
 _error_text = _declared(_quick, "dvt_error", c_char_p)
 _clear_error = _declared(_quick, "dvt_clear_error", None)
 _retain = _declared(_quick, "dvt_retain", c_void_p, c_void_p)
-_discard = _declared(_quick, "dvt_discard", None, c_void_p)
+_discard = _declared(_dll, "dvt_discard", None, c_void_p)
 _release = _declared(_dll, "dvt_release", None, c_void_p)
 
 
@@ -400,6 +405,9 @@ class Object:
 
     def __len__(self):
         return getattr(lib, self.kind + "_len")(self)
+
+    def __bool__(self):
+        return True
 
     def __repr__(self):
         return _text(lib.block_format, self) if self.kind == "block" else f"<{self.kind}>"
@@ -547,7 +555,7 @@ _buffer_get = _declared(ctypes.pythonapi, "PyObject_GetBuffer", c_int, ctypes.py
 _buffer_release = _declared(ctypes.pythonapi, "PyBuffer_Release", None, c_void_p)
 _END = -2**63  # DVT_END
 _PYBUF_FULL_RO = 0x11C
-_owners = {}  # what arrays of dvt_from_memory need, by a number
+_owners, _numbers = {}, itertools.count(1)  # what arrays of dvt_from_memory need, by a number
 
 
 @ctypes.CFUNCTYPE(None, c_void_p)
@@ -559,7 +567,7 @@ def _give_back(key):
 
 def _borrow(address, shape, strides, dtype, owner, device):
     """Makes an array on memory that `owner` keeps alive."""
-    key = id(owner)
+    key = next(_numbers)
     _owners[key] = owner
     try:
         return lib.from_memory(address, _shape(shape), strides, dtype, _give_back, key, device)
@@ -591,15 +599,15 @@ def _from_buffer(obj, dtype, device, copy):
     try:
         own = _buffer_dtype(buffer)
         shape = buffer.shape[:buffer.ndim] if buffer.ndim else []
-        strides = buffer.strides[:buffer.ndim] if buffer.ndim else []
+        strides = buffer.strides[:buffer.ndim] if buffer.ndim and buffer.strides else None
         direct = device.type == const.DEVICE_CPU and (dtype is None or dtype is own) and \
             not buffer.readonly and not buffer.suboffsets and buffer.buf and \
-            py.all(s % own.size == 0 for s in [buffer.buf] + strides)
+            py.all(s % own.size == 0 for s in [buffer.buf] + (strides or []))
         if copy is False and not direct:
             raise ValueError("asarray: this buffer cannot be used without a copy: it is read-only, "
                              "not aligned, or of another dtype or device")
         if direct and not copy:
-            steps = (c_int64 * 8)(*[s // own.size for s in strides])
+            steps = strides and (c_int64 * 8)(*[s // own.size for s in strides])
             x = _borrow(buffer.buf, shape, steps, own, buffer, device)
             return x
         data = memoryview(obj).tobytes()
@@ -664,20 +672,20 @@ def from_dlpack(x, /, *, device=None, copy=None):
 def _shape(shape):
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
     if len(extents) > 8:
-        raise ShapeError(f"{len(extents)} axes were given; an array has at most 8")
+        raise errors.SHAPE(f"{len(extents)} axes were given; an array has at most 8")
     return Shape(len(extents), (c_int64 * 8)(*[operator.index(n) for n in extents]))
 
 
 def _axes(axes, keepdims=False):
     axes = () if axes is None else (axes,) if isinstance(axes, int) else tuple(axes)
     if len(axes) > 8:
-        raise AxisError(f"{len(axes)} axes were given; an array has at most 8")
+        raise errors.AXIS(f"{len(axes)} axes were given; an array has at most 8")
     return Axes(len(axes), (c_int * 8)(*axes), keepdims)
 
 
 def _axis(axis, ndim):
     if not -ndim <= axis < ndim:
-        raise AxisError(f"axis {axis} is out of range for an array of {ndim} axes")
+        raise errors.AXIS(f"axis {axis} is out of range for an array of {ndim} axes")
     return axis % ndim
 
 
@@ -691,7 +699,7 @@ def _leaves(obj, flat):
         return ()
     shapes = [_leaves(item, flat) for item in obj]
     if py.any(shape != shapes[0] for shape in shapes):
-        raise ShapeError(f"asarray: nested sequences of different shapes: {sorted(set(shapes))}")
+        raise errors.SHAPE(f"asarray: nested sequences of different shapes: {sorted(set(shapes))}")
     return (len(shapes),) + (shapes[0] if shapes else ())
 
 
@@ -735,6 +743,8 @@ def _number(x, value):
     """Returns what stands for a Python number in an operation with x: a float for the form of C
     with a number, or an array where the number has another kind or more digits than a float."""
     kind = x.dtype.kind
+    if isinstance(value, numbers.Real) and not isinstance(value, (int, float)):  # NumPy's
+        value = int(value) if isinstance(value, numbers.Integral) else float(value)
     if isinstance(value, int):
         if kind == "f" or (kind in "iu" and -2**53 <= value <= 2**53):
             if kind in "iu":
@@ -783,7 +793,7 @@ class Array:
     __array_ufunc__ = None  # NumPy's operators leave mixed operands to us, and we refuse them
     __hash__ = None
 
-    def __init__(self):
+    def __new__(cls):
         raise TypeError("arrays are made by devtensor.asarray, zeros, empty and others")
 
     def __del__(self, release=_release):
@@ -826,7 +836,7 @@ class Array:
     @property
     def T(self):
         if self.ndim != 2:
-            raise ShapeError(f"T needs 2 axes, not {self.ndim}: use permute_dims or mT")
+            raise errors.SHAPE(f"T needs 2 axes, not {self.ndim}: use permute_dims or mT")
         return lib.t(self)
 
     @property
@@ -848,7 +858,7 @@ class Array:
 
     @property
     def grad(self):
-        """The attached gradient. GradError if there is none."""
+        """The attached gradient. errors.GRAD if there is none."""
         return lib.grad(self)
 
     def backward(self, head_grad=None, *, retain_graph=False, create_graph=False):
@@ -873,18 +883,19 @@ class Array:
     def tolist(self):
         if self.dtype in (float16, bfloat16):
             return lib.astype(self, float32).tolist()
-        flat = memoryview(self.tobytes()).cast(self.dtype.format).tolist()
-        for extent in reversed(self.shape[1:]):
-            rows = len(flat) // extent if extent else math.prod(self.shape[:-1])
-            flat = [flat[i * extent:(i + 1) * extent] for i in range(rows)]
-        return flat if self.ndim else flat[0]
+        flat = iter(memoryview(self.tobytes()).cast(self.dtype.format))
+
+        def nested(shape):
+            return [nested(shape[1:]) for _ in range(shape[0])] if shape else next(flat)
+
+        return nested(self.shape)
 
     def memoryview(self):
         """A view of the elements without a copy, for arrays on cpu() that are contiguous. After
         writes through it call lib.mark_written(x) if x belongs to a recorded computation."""
-        if not lib.is_contiguous(self) or not self.dtype.format:
-            raise BufferError("memoryview: needs a contiguous array whose dtype Python knows: copy "
-                              "it by lib.contiguous, or convert bfloat16 first")
+        if not lib.is_contiguous(self) or self.dtype in (float16, bfloat16):
+            raise BufferError("memoryview: needs a contiguous array, and no float of 16 bits: copy "
+                              "it by lib.contiguous, or convert it first")
         buffer = (ctypes.c_char * self.nbytes).from_address(lib.data(self) or 0)
         buffer.owner = self
         flat = memoryview(buffer).cast("B").cast(self.dtype.format)
@@ -910,7 +921,7 @@ class Array:
             return (const.DL_CPU, 0)
         try:
             lib.cuda_address(self)
-        except ContextError:
+        except errors.CONTEXT:
             raise BufferError(f"DLPack has no device for {device}, a virtual GPU: copy the array "
                               "by to_device(cpu())") from None
         return (const.DL_CUDA, device.id)
@@ -1056,7 +1067,7 @@ def _set_masked(x, mask, value):
     elif value.ndim and value.shape[0] != 1 and x.size:
         positions = lib.cumsum(lib.reshape(mask, _shape((mask.size,))), 0)
         if lib.item_int(lib.slice(positions, 0, -1, _END, 1)) != value.shape[0]:
-            raise ShapeError(f"{value.shape[0]} rows do not fit the number of true elements")
+            raise errors.SHAPE(f"{value.shape[0]} rows do not fit the number of true elements")
         rows = lib.take(value, maximum(lib.sub_scalar(positions, 1), 0), 0)
         value = lib.reshape(rows, _shape(mask.shape + value.shape[1:]))
     lib.copy_into(x, lib.where(wide, lib.as_in_dtype(value, x.dtype), x))
@@ -1101,7 +1112,7 @@ def _basic(x, key):
                 raise IndexError(f"{k!r} is no index")
             i, n = operator.index(k), x.shape[axis]
             if not -n <= i < n:
-                raise RangeError(f"index {i} is out of range for an axis of extent {n}")
+                raise errors.RANGE(f"index {i} is out of range for an axis of extent {n}")
             x = lib.slice(x, axis, i % n, i % n + 1, 1)
             dropped.append(axis)
         axis += 1
@@ -1120,7 +1131,7 @@ def _gather(x, arrays):
     for i, n in zip(broadcast_arrays(*arrays.values()), extents):
         i = lib.astype(i, int64)
         if x.device.type == const.DEVICE_CPU and py.bool(any(logical_or(i < -n, i >= n))):
-            raise RangeError(f"an index is out of range for an axis of extent {n}")
+            raise errors.RANGE(f"an index is out of range for an axis of extent {n}")
         position = position * n + where(i < 0, i + n, i)
     joined = lib.reshape(x, _shape(x.shape[:axes[0]] + (math.prod(extents),) +
                                    x.shape[axes[-1] + 1:]))
@@ -1158,7 +1169,7 @@ def _operators():
 
     def tried(function):
         def call(a, b):
-            if not py.all(isinstance(v, (Array, int, float)) for v in (a, b)):
+            if not py.all(isinstance(v, (Array, numbers.Real)) for v in (a, b)):
                 return NotImplemented
             return function(a, b)
         return call
@@ -1292,16 +1303,26 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     return lib.as_in_dtype(x * step + start if (start, step) != (0, 1) and values else x, dtype)
 
 
-def empty(shape, *, dtype=None, device=None):
-    return lib.empty(_shape(shape), _dtype(dtype or float32), _context(device))
+def _filled(name):
+    def function(shape, *, dtype=None, device=None):
+        return getattr(lib, name)(_shape(shape), _dtype(dtype or float32), _context(device))
+
+    def like(x, /, *, dtype=None, device=None):
+        return function(x.shape, dtype=dtype or x.dtype, device=device or x.device)
+
+    _define(name, function, f"a new array, by dvt_{name}")
+    _define(name + "_like", like, "a new array with the shape, dtype and device of x")
 
 
-def zeros(shape, *, dtype=None, device=None):
-    return lib.zeros(_shape(shape), _dtype(dtype or float32), _context(device))
+def _define(name, function, text):
+    """Makes a function of this module."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"Returns {text}."
+    globals()[name] = function
 
 
-def ones(shape, *, dtype=None, device=None):
-    return lib.ones(_shape(shape), _dtype(dtype or float32), _context(device))
+for _name in ("empty", "zeros", "ones"):
+    _filled(_name)
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
@@ -1309,18 +1330,6 @@ def full(shape, fill_value, *, dtype=None, device=None):
                                      _kind_of(fill_value)), device=device)
     _write(x, py.bool(fill_value) if x.dtype is bool else fill_value)
     return x
-
-
-def empty_like(x, /, *, dtype=None, device=None):
-    return empty(x.shape, dtype=dtype or x.dtype, device=device or x.device)
-
-
-def zeros_like(x, /, *, dtype=None, device=None):
-    return zeros(x.shape, dtype=dtype or x.dtype, device=device or x.device)
-
-
-def ones_like(x, /, *, dtype=None, device=None):
-    return ones(x.shape, dtype=dtype or x.dtype, device=device or x.device)
 
 
 def full_like(x, /, fill_value, *, dtype=None, device=None):
@@ -1459,14 +1468,8 @@ def _binary(name, op=None):
     _define(name, function, f"dvt_{op or name}(x1, x2)")
 
 
-def _define(name, function, text):
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"Returns {text}."
-    globals()[name] = function
-
-
 for _name in ("abs acos asin atan cos cosh sin sinh tan tanh ceil exp expm1 floor isfinite isinf "
-              "isnan log log1p log2 log10 logical_not reciprocal round sign square sqrt trunc "
+              "isnan log log1p log2 log10 logical_not reciprocal round square sqrt trunc "
               ).split():
     _unary(_name)
 _unary("negative", "neg")
@@ -1502,6 +1505,10 @@ def clip(x, /, min=None, max=None):
     return lib.copy(x) if min is max is None else lib.as_in_dtype(x, dtype)
 
 
+def sign(x, /):
+    return lib.sign(x) + 0 if x.dtype.kind == "f" else lib.sign(x)  # C keeps the sign of zeros
+
+
 def logaddexp(x1, x2, /):
     x1, x2 = broadcast_arrays(*_pair(x1, x2))
     return lib.logsumexp(lib.stack(_handles([x1, x2]), 2, 0), _axes(0))
@@ -1520,7 +1527,8 @@ def acosh(x, /):
     """Composed, as asinh."""
     t = _wide(x) - 1
     near = minimum(t, 1e8)
-    y = where(t > 1e8, lib.log(t) + math.log(2), lib.log1p(near + lib.sqrt(near * 2 + near ** 2)))
+    far = lib.log(_wide(x)) + math.log(2)
+    y = where(t > 1e8, far, lib.log1p(near + lib.sqrt(near * 2 + near ** 2)))
     return lib.as_in_dtype(where(t < 0, nan, y), _float_of(x))
 
 
@@ -1638,14 +1646,15 @@ def matmul(x1, x2, /):
 
 def matrix_transpose(x, /):
     if x.ndim < 2:
-        raise ShapeError(f"matrix_transpose: needs 2 axes or more, not {x.ndim}")
+        raise errors.SHAPE(f"matrix_transpose: needs 2 axes or more, not {x.ndim}")
     return lib.swapaxes(x, -1, -2)
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    x1, x2 = broadcast_arrays(*[lib.swapaxes(x, axis, -1) for x in _matrices(x1, x2)])
+    x1, x2 = [lib.swapaxes(x, axis, -1) for x in _matrices(x1, x2)]
     if x1.shape[-1] != x2.shape[-1]:
-        raise ShapeError("vecdot: the extents along the axis differ")
+        raise errors.SHAPE("vecdot: the extents along the axis differ")
+    x1, x2 = broadcast_arrays(x1, x2)
     y = lib.matmul(lib.expand_dims(x1, x1.ndim - 1), lib.expand_dims(x2, x2.ndim))
     return lib.squeeze(y, _axes((-2, -1)))
 
@@ -1656,7 +1665,7 @@ def tensordot(x1, x2, /, *, axes=2):
         axes = range(x1.ndim - axes, x1.ndim), range(axes)
     first, second = [[_axis(a, x.ndim) for a in one] for one, x in zip(axes, (x1, x2))]
     if [x1.shape[a] for a in first] != [x2.shape[a] for a in second]:
-        raise ShapeError("tensordot: the extents of the summed axes differ")
+        raise errors.SHAPE("tensordot: the extents of the summed axes differ")
     keep1 = [a for a in range(x1.ndim) if a not in first]
     keep2 = [a for a in range(x2.ndim) if a not in second]
     k = math.prod([x1.shape[a] for a in first])
@@ -1672,7 +1681,7 @@ def broadcast_shapes(*shapes):
     for place in range(1, 1 + py.max([len(shape) for shape in shapes], default=0)):
         extents = {shape[-place] for shape in shapes if len(shape) >= place} - {1}
         if len(extents) > 1:
-            raise ShapeError(f"shapes {', '.join(map(str, shapes))} do not broadcast")
+            raise errors.SHAPE(f"shapes {', '.join(map(str, shapes))} do not broadcast")
         result.append(extents.pop() if extents else 1)
     return tuple(reversed(result))
 
@@ -1712,7 +1721,7 @@ def expand_dims(x, /, axis):
     ndim = x.ndim + len(axes)
     places = sorted(_axis(a, ndim) for a in axes)
     if len(set(places)) != len(places):
-        raise AxisError(f"expand_dims: axes {axis} are repeated")
+        raise errors.AXIS(f"expand_dims: axes {axis} are repeated")
     for place in places:
         x = lib.expand_dims(x, place)
     return x
@@ -1731,7 +1740,7 @@ def reshape(x, /, shape, *, copy=None):
 
 def permute_dims(x, /, axes):
     if len(axes) != x.ndim:
-        raise AxisError(f"permute_dims: {len(axes)} axes were given for {x.ndim}")
+        raise errors.AXIS(f"permute_dims: {len(axes)} axes were given for {x.ndim}")
     return lib.transpose(x, _axes(axes)) if x.ndim else x
 
 
@@ -1776,7 +1785,7 @@ def repeat(x, repeats, /, *, axis=None):
         return reshape(broadcast_to(lib.expand_dims(x, axis + 1), wide),
                        x.shape[:axis] + (n * repeats,) + x.shape[axis + 1:])
     if repeats.shape != (n,):
-        raise ShapeError(f"repeat: repeats has shape {repeats.shape}, expected ({n},)")
+        raise errors.SHAPE(f"repeat: repeats has shape {repeats.shape}, expected ({n},)")
     ends = lib.cumsum(repeats, 0)
     total = int(ends[-1]) if n else 0
     return take(x, searchsorted(ends, lib.arange(0, total, 1, int64, x.device), side="right"),
@@ -1802,7 +1811,7 @@ def _repeated(x, times):
 # ---- indexing, searching, sorting ----
 def take(x, indices, /, *, axis=None):
     if axis is None and x.ndim != 1:
-        raise AxisError(f"take: an array of {x.ndim} axes needs an axis")
+        raise errors.AXIS(f"take: an array of {x.ndim} axes needs an axis")
     axis = _axis(axis or 0, x.ndim)
     if not x.shape[axis] and not indices.size:  # C refuses an empty axis
         return zeros(x.shape[:axis] + indices.shape + x.shape[axis + 1:], dtype=x.dtype,
@@ -1814,21 +1823,13 @@ def take_along_axis(x, indices, /, *, axis=-1):
     return lib.take_along_axis(x, indices, axis)
 
 
-def argmax(x, /, *, axis=None, keepdims=False):
-    return lib.argmax(x, _axes(axis, keepdims))
-
-
-def argmin(x, /, *, axis=None, keepdims=False):
-    return lib.argmin(x, _axes(axis, keepdims))
-
-
 def count_nonzero(x, /, *, axis=None, keepdims=False):
     return sum(lib.not_equal_scalar(x, 0), axis=axis, keepdims=keepdims)
 
 
 def nonzero(x, /):
     if not x.ndim:
-        raise ShapeError("nonzero: needs an array with axes")
+        raise errors.SHAPE("nonzero: needs an array with axes")
     flat, found = _true_positions(lib.not_equal_scalar(x, 0)), []
     for extent in reversed(x.shape):
         found.append(lib.mod_scalar(flat, py.max(1, extent)))
@@ -1932,10 +1933,6 @@ def prod(x, /, *, axis=None, dtype=None, keepdims=False):
     return y if dtype is None else lib.as_in_dtype(y, x.dtype)
 
 
-def mean(x, /, *, axis=None, keepdims=False):
-    return _reduced("mean", x, axis, keepdims)
-
-
 def std(x, /, *, axis=None, correction=0.0, keepdims=False):
     return _reduced("std", x, axis, keepdims, correction)
 
@@ -1944,26 +1941,20 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False):
     return _reduced("var", x, axis, keepdims, correction)
 
 
-def min(x, /, *, axis=None, keepdims=False):
-    return _reduced("min", x, axis, keepdims)
+def _reduction(name):
+    def function(x, /, *, axis=None, keepdims=False):
+        return _reduced(name, x, axis, keepdims)
+    _define(name, function, f"dvt_{name}(x, axes)")
 
 
-def max(x, /, *, axis=None, keepdims=False):
-    return _reduced("max", x, axis, keepdims)
-
-
-def all(x, /, *, axis=None, keepdims=False):
-    return _reduced("all", x, axis, keepdims)
-
-
-def any(x, /, *, axis=None, keepdims=False):
-    return _reduced("any", x, axis, keepdims)
+for _name in ("mean", "min", "max", "all", "any", "argmin", "argmax"):
+    _reduction(_name)
 
 
 def _cumulative(x, axis, dtype, scan, first):
     if axis is None:
         if x.ndim != 1:
-            raise AxisError(f"a cumulative sum or product of {x.ndim} axes needs an axis")
+            raise errors.AXIS(f"a cumulative sum or product of {x.ndim} axes needs an axis")
         axis = 0
     axis = _axis(axis, x.ndim)
     x = lib.as_in_dtype(x, _dtype(dtype) if dtype else x.dtype if x.dtype.kind == "f" else int64)

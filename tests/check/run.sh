@@ -8,6 +8,7 @@ mkdir -p "$BUILD"
 if has "$PYTHON"; then
     try "call sites are fresh" "$PYTHON" tools/call_sites.py --check
     try "the header is fresh, and the layers hold" "$PYTHON" tools/amalgamate.py --check
+    try "signatures of python/devtensor.py are fresh" "$PYTHON" tools/python_api.py --check
     line_numbers() {
         $CC -std=gnu11 -E -DDEVTENSOR_LINES -I. -Itests tests/implementation.c >"$BUILD/lines.i" &&
             "$PYTHON" tests/check/lines.py "$BUILD/lines.i"
