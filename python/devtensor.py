@@ -150,104 +150,62 @@ I8=4 U8=5 I32=6 I64=7 BOOL=8 DEVICE_DEFAULT=0 DEVICE_CPU=1 DEVICE_GPU=2 DEVICE_T
 # ---- generated: end ----
 
 
-# ---- structs of C: tests/python/layout.c compares their sizes and offsets ----
-class Shape(ctypes.Structure):
-    _fields_ = [("ndim", c_int), ("dim", c_int64 * 8)]
+# ---- structs of C: name:letter, and the length of arrays. tests/python compares them with C ----
+class _Text:
+    @staticmethod
+    def from_param(text):
+        return c_char_p.from_param(text if text is None else os.fsencode(text))
 
 
-class Axes(ctypes.Structure):
-    _fields_ = [("n", c_int), ("axis", c_int * 8), ("keepdims", ctypes.c_bool)]
+# Letters of _SIGNATURES and of structs. In results "a" is an array, "e" a status, and words are
+# other objects. The structs are added below.
+_LETTERS = {
+    "v": None, "?": ctypes.c_bool, "i": c_int, "I": ctypes.c_uint32, "q": c_int64,
+    "Q": ctypes.c_uint64, "z": c_size_t, "d": ctypes.c_double, "s": _Text, "p": c_void_p,
+    "B": ctypes.c_uint8
+}
 
 
-class Context(ctypes.Structure):
-    """A device: cpu(), gpu(1)."""
-    _fields_ = [("type", c_int), ("id", c_int)]
-
-    def __eq__(self, other):
-        if not isinstance(other, Context):
-            return NotImplemented
-        return (self.type, self.id) == (other.type, other.id)
-
-    def __hash__(self):
-        return hash((self.type, self.id))
-
-    def __repr__(self):
-        return lib.ctx_name(self)
+def _struct(letter, name, fields):
+    rows = []
+    for field in fields.split():
+        field, kind = field.split(":")
+        kind, length = kind[0], kind[1:]
+        rows.append((field, _LETTERS[kind] * int(length) if length else _LETTERS[kind]))
+    _LETTERS[letter] = type(name, (ctypes.Structure,), {"_fields_": rows, "__module__": __name__})
+    return _LETTERS[letter]
 
 
-class ContextList(ctypes.Structure):
-    _fields_ = [("n", c_int), ("ctx", Context * 32)]
-
-    def __iter__(self):
-        return iter(self.ctx[:self.n])
-
-
-class Key(ctypes.Structure):
-    _fields_ = [("word", ctypes.c_uint32 * 2)]
-
-
-class ScopeGuard(ctypes.Structure):
-    _fields_ = [("mark", c_size_t), ("depth", c_int), ("once", c_int)]
-
-
-class ContextGuard(ctypes.Structure):
-    _fields_ = [("previous", Context), ("once", c_int)]
-
-
-class RecordGuard(ctypes.Structure):
-    _fields_ = [("recording", c_int), ("training", c_int), ("once", c_int)]
-
-
-class Stats(ctypes.Structure):
-    _fields_ = [(name, c_int64) for name in (
-        "to_device_count", "to_device_bytes", "to_host_count", "to_host_bytes",
-        "between_devices_count", "between_devices_bytes", "kernels", "waits", "implicit_reads",
-        "arrays", "blocks_of_memory")]
-
-
-class Init(ctypes.Structure):
-    _fields_ = [("kind", c_int), ("value", ctypes.c_double), ("fan", c_int),
-                ("gaussian", ctypes.c_bool)]
-
-
-class Schedule(ctypes.Structure):
-    _fields_ = [("kind", c_int), ("factor", ctypes.c_double), ("minimum", ctypes.c_double),
-                ("final", ctypes.c_double), ("power", ctypes.c_double), ("every", c_int64),
-                ("total", c_int64), ("at", c_int64 * 16), ("n_at", c_int), ("warmup", c_int64),
-                ("warmup_begin", ctypes.c_double), ("rate", c_void_p), ("user", c_void_p)]
-
-
-class OptimizerDesc(ctypes.Structure):
-    _fields_ = [("name", c_char_p), ("states", c_int), ("step", c_void_p), ("user", c_void_p)]
-
-
-class Optimizer(ctypes.Structure):
-    _fields_ = [("kind", c_int), ("learning_rate", ctypes.c_double),
-                ("weight_decay", ctypes.c_double), ("momentum", ctypes.c_double),
-                ("nesterov", ctypes.c_bool), ("beta1", ctypes.c_double),
-                ("beta2", ctypes.c_double), ("rho", ctypes.c_double), ("centered", ctypes.c_bool),
-                ("epsilon", ctypes.c_double), ("clip_gradient", ctypes.c_double),
-                ("schedule", Schedule), ("custom", OptimizerDesc)]
-
-
-class PrintOptions(ctypes.Structure):
-    _fields_ = [("style", c_int), ("precision", c_int), ("threshold", c_int64),
-                ("edge_items", c_int), ("line_width", c_int), ("suppress", ctypes.c_bool)]
-
-
-class DLTensor(ctypes.Structure):
-    _fields_ = [("data", c_void_p), ("device_type", ctypes.c_int32), ("device_id", ctypes.c_int32),
-                ("ndim", ctypes.c_int32), ("dtype", ctypes.c_uint8 * 4), ("shape", c_void_p),
-                ("strides", c_void_p), ("byte_offset", ctypes.c_uint64)]
-
-
-class DLManaged(ctypes.Structure):
-    _fields_ = [("tensor", DLTensor), ("manager", c_void_p), ("deleter", c_void_p)]
-
-
-class DLVersioned(ctypes.Structure):
-    _fields_ = [("major", ctypes.c_uint32), ("minor", ctypes.c_uint32), ("manager", c_void_p),
-                ("deleter", c_void_p), ("flags", ctypes.c_uint64), ("tensor", DLTensor)]
+Shape = _struct("S", "Shape", "ndim:i dim:q8")
+Axes = _struct("X", "Axes", "n:i axis:i8 keepdims:?")
+Context = _struct("C", "Context", "type:i id:i")
+ContextList = _struct("L", "ContextList", "n:i ctx:C32")
+Key = _struct("K", "Key", "word:I2")
+ScopeGuard = _struct("G", "ScopeGuard", "mark:z depth:i once:i")
+ContextGuard = _struct("H", "ContextGuard", "previous:C once:i")
+RecordGuard = _struct("R", "RecordGuard", "recording:i training:i once:i")
+Stats = _struct("T", "Stats", "to_device_count:q to_device_bytes:q to_host_count:q to_host_bytes:q "
+                "between_devices_count:q between_devices_bytes:q kernels:q waits:q "
+                "implicit_reads:q arrays:q blocks_of_memory:q")
+Init = _struct("N", "Init", "kind:i value:d fan:i gaussian:?")
+Schedule = _struct("U", "Schedule", "kind:i factor:d minimum:d final:d power:d every:q total:q "
+                   "at:q16 n_at:i warmup:q warmup_begin:d rate:p user:p")
+OptimizerDesc = _struct("D", "OptimizerDesc", "name:p states:i step:p user:p")
+Optimizer = _struct("O", "Optimizer", "kind:i learning_rate:d weight_decay:d momentum:d nesterov:? "
+                    "beta1:d beta2:d rho:d centered:? epsilon:d clip_gradient:d schedule:U "
+                    "custom:D")
+PrintOptions = _struct("P", "PrintOptions", "style:i precision:i threshold:q edge_items:i "
+                       "line_width:i suppress:?")
+DLTensor = _struct("1", "DLTensor", "data:p device_type:i device_id:i ndim:i dtype:B4 shape:p "
+                   "strides:p byte_offset:Q")
+DLManaged = _struct("2", "DLManaged", "tensor:1 manager:p deleter:p")
+DLVersioned = _struct("3", "DLVersioned", "major:I minor:I manager:p deleter:p flags:Q tensor:1")
+# A context compares with contexts, prints as "gpu(1)", and is a key of dicts.
+Context.__eq__ = lambda self, other: (self.type, self.id) == (other.type, other.id) if \
+    isinstance(other, Context) else NotImplemented
+Context.__hash__ = lambda self: hash((self.type, self.id))
+Context.__repr__ = lambda self: lib.ctx_name(self)
+ContextList.__iter__ = lambda self: iter(self.ctx[:self.n])
 
 
 # ---- constants and errors ----
@@ -327,21 +285,6 @@ def _fail():
     error = _errors.get(_error_code(), Error)(_error_text().decode("utf-8", "replace"))
     _clear_error()
     raise error
-
-
-class _Text:
-    @staticmethod
-    def from_param(text):
-        return c_char_p.from_param(text if text is None else os.fsencode(text))
-
-
-# Letters of _SIGNATURES. In results "a" is an array, "e" a status, and words are other objects.
-_LETTERS = {
-    "v": None, "?": ctypes.c_bool, "i": c_int, "I": ctypes.c_uint32, "q": c_int64,
-    "Q": ctypes.c_uint64, "z": c_size_t, "d": ctypes.c_double, "s": _Text, "p": c_void_p,
-    "S": Shape, "X": Axes, "C": Context, "L": ContextList, "K": Key, "G": ScopeGuard,
-    "H": ContextGuard, "R": RecordGuard, "T": Stats, "N": Init, "U": Schedule, "O": Optimizer
-}
 
 
 def _check_status(status, function, arguments):
@@ -542,14 +485,8 @@ def default_device(device):
 
 
 # ---- memory of Python and of the library ----
-class _Buffer(ctypes.Structure):  # Py_buffer
-    _fields_ = [("buf", c_void_p), ("obj", c_void_p), ("len", ctypes.c_ssize_t),
-                ("itemsize", ctypes.c_ssize_t), ("readonly", c_int), ("ndim", c_int),
-                ("format", c_char_p), ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
-                ("strides", ctypes.POINTER(ctypes.c_ssize_t)), ("suboffsets", c_void_p),
-                ("internal", c_void_p)]
-
-
+_Buffer = _struct("Y", "Py_buffer", "buf:p obj:p len:z itemsize:z readonly:i ndim:i format:p "
+                  "shape:p strides:p suboffsets:p internal:p")
 _buffer_get = _declared(ctypes.pythonapi, "PyObject_GetBuffer", c_int, ctypes.py_object, c_void_p,
                         c_int)
 _buffer_release = _declared(ctypes.pythonapi, "PyBuffer_Release", None, c_void_p)
@@ -577,7 +514,7 @@ def _borrow(address, shape, strides, dtype, owner, device):
 
 
 def _buffer_dtype(buffer):
-    form = (buffer.format or b"B").decode()
+    form = (c_char_p(buffer.format).value or b"B").decode()
     order, letter = (form[0], form[1:]) if form[0] in "@=<>!" else ("@", form)
     swapped = order in ("<" if sys.byteorder == "big" else ">!") and buffer.itemsize > 1
     kind = "f" if letter in ("e", "f", "d") else "b" if letter == "?" else \
@@ -598,8 +535,9 @@ def _from_buffer(obj, dtype, device, copy):
     x = None
     try:
         own = _buffer_dtype(buffer)
-        shape = buffer.shape[:buffer.ndim] if buffer.ndim else []
-        strides = buffer.strides[:buffer.ndim] if buffer.ndim and buffer.strides else None
+        sizes = ctypes.c_ssize_t * buffer.ndim
+        shape = list(sizes.from_address(buffer.shape)) if buffer.ndim else []
+        strides = list(sizes.from_address(buffer.strides)) if buffer.strides else None
         direct = device.type == const.DEVICE_CPU and (dtype is None or dtype is own) and \
             not buffer.readonly and not buffer.suboffsets and buffer.buf and \
             py.all(s % own.size == 0 for s in [buffer.buf] + (strides or []))
@@ -942,7 +880,8 @@ class Array:
                     x, const.DL_COPY_IF_NEEDED if copy is None else
                     const.DL_COPY_ALWAYS if copy else const.DL_COPY_NEVER)
             else:
-                if copy is False and py.any(stride <= 0 for stride in x.strides):
+                if copy is False and py.any(step <= 0 and n > 1 for step, n in
+                                            zip(x.strides, x.shape)):
                     raise BufferError("__dlpack__: version 0 needs a copy of this view")
                 pointer = lib.to_dlpack(lib.copy(x) if copy else x)
         except Error as error:
@@ -993,16 +932,20 @@ class Array:
         key = key if isinstance(key, tuple) else (key,)
         if len(key) == 1 and _is_mask(key[0]):
             mask = _mask_of(key[0], self)
-            rows = lib.reshape(self, _shape((-1 if self.size else mask.size,) +
-                                            self.shape[mask.ndim:]))
-            return lib.take(rows, _true_positions(mask), 0)
+            rest = self.shape[mask.ndim:]
+            if not mask.size or not self.size:
+                return lib.zeros(_shape((lib.item_int(lib.sum(mask, _axes(None))),) + rest),
+                                 self.dtype, self.device)
+            return lib.take(lib.reshape(self, _shape((mask.size,) + rest)), _true_positions(mask),
+                            0)
         x, arrays = _basic(self, key)
         return _gather(x, arrays) if arrays else x
 
     def __setitem__(self, key, value, /):
         key = key if isinstance(key, tuple) else (key,)
         if len(key) == 1 and _is_mask(key[0]):
-            return _set_masked(self, _mask_of(key[0], self), value)
+            _set_masked(self, _mask_of(key[0], self), value)
+            return
         x, arrays = _basic(self, key)
         if arrays:
             raise NotImplementedError("devtensor cannot write to the positions of an integer "
@@ -1044,7 +987,7 @@ def _is_mask(key):
 
 def _mask_of(key, x):
     mask = key if isinstance(key, Array) else asarray(key, device=x.device)
-    if mask.shape != x.shape[:mask.ndim]:
+    if mask.ndim > x.ndim or py.any(m not in (0, n) for m, n in zip(mask.shape, x.shape)):
         raise IndexError(f"a mask of shape {mask.shape} does not fit an array of shape {x.shape}")
     return mask
 
@@ -1060,11 +1003,13 @@ def _true_positions(mask):
 
 def _set_masked(x, mask, value):
     """Writes value where mask holds: a number, an array of one element, or one row per true."""
+    if not mask.size or not x.size:
+        return
     wide = lib.reshape(mask, _shape(mask.shape + (1,) * (x.ndim - mask.ndim)))
     if not isinstance(value, Array):
         value = _number(x, value)
         value = value if isinstance(value, Array) else lib.scalar(value, x.dtype, x.device)
-    elif value.ndim and value.shape[0] != 1 and x.size:
+    elif value.ndim and value.shape[0] != 1:
         positions = lib.cumsum(lib.reshape(mask, _shape((mask.size,))), 0)
         if lib.item_int(lib.slice(positions, 0, -1, _END, 1)) != value.shape[0]:
             raise errors.SHAPE(f"{value.shape[0]} rows do not fit the number of true elements")
@@ -1651,7 +1596,7 @@ def matrix_transpose(x, /):
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    x1, x2 = [lib.swapaxes(x, axis, -1) for x in _matrices(x1, x2)]
+    x1, x2 = [moveaxis(x, axis, -1) for x in _matrices(x1, x2)]
     if x1.shape[-1] != x2.shape[-1]:
         raise errors.SHAPE("vecdot: the extents along the axis differ")
     x1, x2 = broadcast_arrays(x1, x2)

@@ -213,6 +213,8 @@ class Arrays(Case):
         self.assertEqual(x[mask].tolist(), [rows[0][2], rows[1][0], rows[1][1], rows[1][2]])
         self.assertEqual(x[x > 1000].shape, (0,))
         self.assertEqual(x[True].shape, (1, 2, 3, 4))
+        self.assertEqual(x[dt.zeros((2, 0), dtype=dt.bool)].shape, (0, 4))
+        self.assertEqual(dt.zeros((2, 0))[dt.asarray([True, False])].shape, (1, 0))
         for key, error in (((0, 0, 0, 0), IndexError), (2, IndexError), (1.5, IndexError),
                            ((Ellipsis, Ellipsis), IndexError), (dt.asarray([True]), IndexError),
                            (dt.asarray([7]), IndexError), ((dt.asarray([2]), i), IndexError),
@@ -319,6 +321,7 @@ class Operators(Case):
         self.assertEqual(b.tolist(), [[7, 10], [15, 22]])
         self.assertEqual(dt.vecdot(a, a).tolist(), [5, 25])
         self.assertEqual(dt.vecdot(a, a, axis=0).tolist(), [10, 20])
+        self.assertEqual(dt.vecdot(dt.ones((4, 2, 3)), dt.ones((4, 2, 3)), axis=-3).shape, (2, 3))
         self.assertEqual(dt.tensordot(a, a).item(), 30)
         self.assertEqual(dt.tensordot(a, a, axes=((0,), (1,))).tolist(), [[7, 15], [10, 22]])
         self.assertEqual(dt.tensordot(a, dt.ones(3), axes=0).shape, (2, 2, 3))
