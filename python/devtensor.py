@@ -26,7 +26,7 @@ __array_api_version__ = "2025.12"
 e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
 
 # ---- generated: begin ----
-# By tools/python_api.py: do not edit. name:result:arguments, see _LETTERS; a * marks results that
+# By tools/python_api.py: do not edit. name:result:arguments, see _LETTERS. A * marks results that
 # another object owns. Left out: get_virtual_model, get_jit_stats, schedule_custom, transform_new,
 # loader_get_state.
 _SIGNATURES = """
@@ -880,7 +880,7 @@ class Array:
                     x, const.DL_COPY_IF_NEEDED if copy is None else
                     const.DL_COPY_ALWAYS if copy else const.DL_COPY_NEVER)
             else:
-                if copy is False and py.any(step <= 0 and n > 1 for step, n in
+                if copy is False and x.size and py.any(step <= 0 and n > 1 for step, n in
                                             zip(x.strides, x.shape)):
                     raise BufferError("__dlpack__: version 0 needs a copy of this view")
                 pointer = lib.to_dlpack(lib.copy(x) if copy else x)

@@ -30,7 +30,8 @@ LETTERS = {
     "dvt_ctx_guard": "H", "dvt_record_guard": "R", "dvt_stats": "T", "dvt_init": "N",
     "dvt_schedule": "U", "dvt_optimizer": "O"
 }
-FUNCTION = re.compile(r"^\s*DVT_API (?:DVT_BREAK_WARNS )?([\w ]+?[ *]+)(dvt_\w+)\(([^;{]*)\)", re.M)
+FUNCTION = re.compile(
+    r"^\s*DVT_API (?:DVT_BREAK_WARNS )?([\w ]+?[ *]+)(dvt_\w+)\(([^;{]*)\)", re.M)
 PARAMETER = re.compile(r"^(.*?[ *])\w+$")
 ENUM = re.compile(r"typedef enum dvt_\w+ \{(.*?)\} dvt_(\w+);", re.S)
 
@@ -116,8 +117,8 @@ def generate():
     wrap = textwrap.TextWrapper(100, break_long_words=False, break_on_hyphens=False)
     comment = textwrap.TextWrapper(100, initial_indent="# ", subsequent_indent="# ")
     return "\n".join(
-        comment.wrap("By tools/python_api.py: do not edit. name:result:arguments, see _LETTERS; a * "
-                     "marks results that another object owns. Left out: " + ", ".join(left_out) +
+        comment.wrap("By tools/python_api.py: do not edit. name:result:arguments, see _LETTERS. A "
+                     "* marks results that another object owns. Left out: " + ", ".join(left_out) +
                      ".") + ['_SIGNATURES = """'] + wrap.wrap(" ".join(rows)) +
         ['"""', '_CONSTANTS = """'] +
         wrap.wrap(" ".join(f"{name}={value}" for name, value in values.items())) + ['"""\n'])

@@ -7,12 +7,15 @@ References are Python's own lists and math. Every test also checks that no array
 Environment: DEVTENSOR_LIBRARY, CC, FORM.
 """
 import array
+import contextlib
 import ctypes
 import gc
 import importlib
+import io
 import itertools
 import math
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -763,11 +766,22 @@ class More(Case):
         self.assertEqual((done.returncode, done.stdout), (0, b""))
 
 
+class Documents(Case):
+    def test_blocks_run(self):
+        with open(os.path.join(ROOT, "docs", "PYTHON.md"), encoding="utf-8") as file:
+            blocks = re.findall(r"^```python\n(.*?)^```", file.read(), re.S | re.M)
+        self.assertGreater(len(blocks), 3)
+        names = {}
+        with contextlib.redirect_stdout(io.StringIO()):
+            for block in blocks:
+                exec(block, names)
+
+
 def main():
     suite = unittest.TestSuite()
     loader = unittest.TestLoader()
     for case in (Interface, Arrays, Operators, Functions, Errors, Exchange, Contexts, Gradients,
-                 More):
+                 More, Documents):
         for name in loader.getTestCaseNames(case):
             if len(sys.argv) < 3 or any(text in name for text in sys.argv[2:]):
                 suite.addTest(case(name))
