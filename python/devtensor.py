@@ -658,8 +658,8 @@ def _from_values(obj, dtype, device):
     try:
         if py.any(isinstance(v, complex) for v in flat):
             raise NotImplementedError("devtensor has no complex dtypes")
-        floats = py.any(not isinstance(v, int) and not hasattr(v, "__index__") for v in flat)
-        if floats or (not flat and dtype is None):
+        floats = py.any(not hasattr(v, "__index__") for v in flat)
+        if floats or (dtype.kind == "f" if dtype else not flat):
             made, kind = (ctypes.c_double * len(flat))(*flat), float64
             dtype = dtype or float32
         elif dtype is bool or (dtype is None and py.all(isinstance(v, py.bool) for v in flat)):
@@ -667,11 +667,9 @@ def _from_values(obj, dtype, device):
         else:
             flat = [operator.index(v) for v in flat]
             checked = dtype if dtype and dtype.kind in "iu" else int64
-            for value in flat[:1] + [py.min(flat), py.max(flat)] if flat else ():
+            for value in (py.min(flat), py.max(flat)) if flat else ():
                 _check_int(value, checked)
             made, kind = (c_int64 * len(flat))(*flat), int64
-            if dtype and dtype.kind == "f":  # rounded once
-                made, kind = (ctypes.c_double * len(flat))(*flat), float64
     except TypeError as error:
         raise TypeError(f"asarray: {error}") from None
     return lib.as_in_dtype(lib.from_host(made, _shape(shape), kind, device), dtype or kind)
@@ -859,7 +857,7 @@ class Array:
             return (const.DL_CPU, 0)
         try:
             lib.cuda_address(self)
-        except errors.CONTEXT:
+        except (errors.CONTEXT, errors.NOT_BUILT):
             raise BufferError(f"DLPack has no device for {device}, a virtual GPU: copy the array "
                               "by to_device(cpu())") from None
         return (const.DL_CUDA, device.id)
@@ -970,10 +968,13 @@ def _write(x, value):
     if isinstance(value, Array):
         lib.copy_into(x, value)
         return
-    number = _number(x, value)
-    if x.dtype.kind in "iu" and isinstance(value, float):
+    if x.dtype is bool and isinstance(value, numbers.Real):
+        value = py.bool(value)
+    if x.dtype.kind in "iu" and isinstance(value, numbers.Real) and \
+            not isinstance(value, numbers.Integral):
         raise TypeError(f"{value} does not go into an array of {x.dtype.name}")
-    if number is NotImplemented or (x.dtype is bool and not isinstance(value, py.bool)):
+    number = _number(x, value)
+    if number is NotImplemented:
         number = asarray(value, device=x.device)
     if isinstance(number, Array):
         lib.copy_into(x, number)
@@ -1007,8 +1008,7 @@ def _set_masked(x, mask, value):
         return
     wide = lib.reshape(mask, _shape(mask.shape + (1,) * (x.ndim - mask.ndim)))
     if not isinstance(value, Array):
-        value = _number(x, value)
-        value = value if isinstance(value, Array) else lib.scalar(value, x.dtype, x.device)
+        value = full((), value, dtype=x.dtype, device=x.device)
     elif value.ndim and value.shape[0] != 1:
         positions = lib.cumsum(lib.reshape(mask, _shape((mask.size,))), 0)
         if lib.item_int(lib.slice(positions, 0, -1, _END, 1)) != value.shape[0]:
@@ -1046,12 +1046,12 @@ def _basic(x, key):
                 stop = inside[-1] + (1 if inside.step > 0 else -1)
                 x = lib.slice(x, axis, inside[0], _END if stop < 0 else stop, inside.step)
         elif isinstance(k, Array) or several:
-            if isinstance(k, (Array, int)) and not _is_mask(k) and not (
-                    isinstance(k, Array) and k.dtype.kind not in "iu"):
-                arrays[axis] = k if isinstance(k, Array) else asarray(k, device=x.device)
-            else:
-                raise IndexError("a mask must be the only index" if _is_mask(k) else
-                                 f"{k!r} is no index")
+            if _is_mask(k):
+                raise IndexError("a mask must be the only index")
+            if k.dtype.kind == "f" if isinstance(k, Array) else not hasattr(k, "__index__"):
+                raise IndexError(f"{k!r} is no index")
+            arrays[axis] = k if isinstance(k, Array) else asarray(operator.index(k),
+                                                                  device=x.device)
         else:
             if isinstance(k, py.bool) or not hasattr(k, "__index__"):
                 raise IndexError(f"{k!r} is no index")
@@ -1273,7 +1273,7 @@ for _name in ("empty", "zeros", "ones"):
 def full(shape, fill_value, *, dtype=None, device=None):
     x = empty(shape, dtype=dtype or (fill_value.dtype if isinstance(fill_value, Array) else
                                      _kind_of(fill_value)), device=device)
-    _write(x, py.bool(fill_value) if x.dtype is bool else fill_value)
+    _write(x, fill_value)
     return x
 
 

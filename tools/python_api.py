@@ -51,7 +51,7 @@ def declarations():
 
 
 def constants(text):
-    """Returns the enumerators as NAME=value without DVT_, the names of dvt_dtype's types, errors."""
+    """Returns the values of enumerators by their names without DVT_, and the enums' types."""
     values, enums = {}, set()
     for number in re.finditer(r"^\s*X\((\w+), (\d+), \"", text, re.M):
         values["ERR_" + number[1]] = int(number[2])

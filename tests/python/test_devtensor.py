@@ -159,6 +159,7 @@ class Arrays(Case):
             self.assertEqual((x.dtype, x.tolist(), x.shape), (dtype, [[0, 1], [1, 0]], (2, 2)))
             self.assertEqual(x[0, 1].item(), 1)
         self.assertEqual(dt.asarray(2**63 - 1).item(), 2**63 - 1)
+        self.assertEqual(dt.asarray([2**70, 1], dtype=dt.float64).tolist(), [2.0**70, 1.0])
         self.assertEqual(dt.asarray([dt.asarray(1), 2]).tolist(), [1, 2])
         for value, dtype in ((2**63, None), (300, dt.uint8), (-1, dt.uint8), (128, dt.int8)):
             self.assertRaises(OverflowError, dt.asarray, value, dtype=dtype)
@@ -238,6 +239,11 @@ class Arrays(Case):
         y[0] = True
         self.assertEqual(y.tolist(), [[True, True], [False, False]])
         self.assertRaises(TypeError, x.__setitem__, 0, 1.5)
+        self.assertRaises(TypeError, x.__setitem__, x > 0, 1.5)
+        y[y] = 0
+        self.assertEqual(y.tolist(), [[False, False], [False, False]])
+        x[0] = [5, 6, 7]
+        self.assertEqual(x[0].tolist(), [5, 6, 7])
         self.assertRaises(OverflowError, dt.zeros(1, dtype=dt.int8).__setitem__, 0, 200)
         self.assertRaises(ValueError, x.__setitem__, 0, dt.zeros(2))
         self.assertRaises(NotImplementedError, x.__setitem__, dt.asarray([0]), 1)
@@ -685,7 +691,10 @@ class Gradients(Case):
         with dt.record():
             first, = dt.gradients([x ** 3], [x], create_graph=True)
             second, = dt.gradients([first], [x])
+            twice = dt.gradients([x * 3, x], [x, x])
         self.assertEqual((first.tolist(), second.tolist()), ([12], [12]))
+        self.assertEqual([g.tolist() for g in twice], [[4], [4]])
+        self.assertEqual(lib.is_recording(), False)
 
     def test_guard_ends_after_an_exception(self):
         with self.assertRaises(ValueError):
