@@ -655,6 +655,17 @@ class Contexts(Case):
         self.assertEqual(x[x > 1].tolist(), [3, 2, 3])
 
 
+    def test_buffers_go_back_from_the_queue(self):
+        """The thread of a virtual GPU may be the last that needs a buffer of Python."""
+        for _ in range(50):
+            numbers = array.array("d", range(1000))
+            y = dt.asarray(numbers).to_device("gpu:1") + 1
+        self.assertEqual(y[-1].item(), 1000)
+        lib.wait_all()
+        gc.collect()
+        numbers.append(1)  # not exported any more
+
+
 class Gradients(Case):
     def test_backward(self):
         x = dt.asarray([1.0, 2.0, 3.0]).attach_grad()
