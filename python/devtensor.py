@@ -1414,7 +1414,7 @@ def _binary(name, op=None):
 
 
 for _name in ("abs acos asin atan cos cosh sin sinh tan tanh ceil exp expm1 floor isfinite isinf "
-              "isnan log log1p log2 log10 logical_not reciprocal round square sqrt trunc "
+              "isnan log log1p log2 log10 logical_not reciprocal round sign square sqrt trunc "
               ).split():
     _unary(_name)
 _unary("negative", "neg")
@@ -1448,10 +1448,6 @@ def clip(x, /, min=None, max=None):
         if bound is not None:
             x = function(x, bound)
     return lib.copy(x) if min is max is None else lib.as_in_dtype(x, dtype)
-
-
-def sign(x, /):
-    return lib.sign(x) + 0 if x.dtype.kind == "f" else lib.sign(x)  # C keeps the sign of zeros
 
 
 def logaddexp(x1, x2, /):

@@ -40,7 +40,7 @@
       dvt_neg(g), NONE, -2, 2, "-x")                                                               \
     R(abs, SAME, QUICK, F(fabs)(x), x < 0 ? DVTI_WRAP(0, -, x) : x, W(abs)(x), 0,                  \
       dvt_mul(g, dvt_sign(x)), X, 0.2, 2, "absolute value")                                        \
-    R(sign, SAME, QUICK, x > 0 ? C(1) : x < 0 ? C(-1) : x, (x > 0) - (x < 0), W(sign)(x), 0,       \
+    R(sign, SAME, QUICK, x > 0 ? C(1) : x < 0 ? C(-1) : x + 0, (x > 0) - (x < 0), W(sign)(x), 0,   \
       dvti_no_gradient(g), NONE, 0.2, 2, "-1, 0 or 1; NaN stays")                                  \
     R(square, SAME, QUICK, x * x, DVTI_WRAP(x, *, x), W(mul)(x, x), 0,                             \
       dvt_mul(g, dvt_mul_scalar(x, 2)), X, -2, 2, "x * x")                                         \

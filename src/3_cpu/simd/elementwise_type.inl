@@ -31,8 +31,10 @@ DVTI_INLINE DVTI_VECTOR W(maximum)(DVTI_VECTOR a, DVTI_VECTOR b) {
     return W(select)(W(unord)(a, a), a, W(max)(a, b));
 }
 
+/* a + 0 is +0 for either zero, and keeps NaN. */
 DVTI_INLINE DVTI_VECTOR W(sign)(DVTI_VECTOR a) {
-    const DVTI_VECTOR zero = W(zero)(), below = W(select)(W(lt)(a, zero), W(set)(-1), a);
+    const DVTI_VECTOR zero = W(zero)(), rest = W(add)(a, zero),
+                      below = W(select)(W(lt)(a, zero), W(set)(-1), rest);
     return W(select)(W(gt)(a, zero), W(set)(1), below);
 }
 
