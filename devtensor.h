@@ -2232,8 +2232,8 @@ DVT_API dvt_transform *dvt_transform_color_jitter(double brightness, double cont
    x[order]. The share has the distribution Beta(alpha, alpha). The key decides share and order; its
    last bits may depend on the C library. Any context.
    Shapes: x (N, ...) and y (N, ...), floats, for example of dvt_one_hot.
-   Copies: never between contexts; the results are new memory.  Waits: no.  Owns: the innermost scope
-   owns both results.
+   Copies: never between contexts; the results are new memory.  Waits: no.
+   Owns: the innermost scope owns both results.
    Errors: DTYPE, SHAPE, RANGE (alpha).  Source: Zhang et al., 2018. */
 DVT_API dvt_status dvt_mixup(dvt_array *x, dvt_array *y, double alpha, dvt_key key,
 							 dvt_array **mixed_x, dvt_array **mixed_y);
@@ -7465,7 +7465,7 @@ typedef struct dvti_reduce_row {
 	  dvt_neg(g), NONE, -2, 2, "-x") \
 	R(abs, SAME, QUICK, F(fabs)(x), x < 0 ? DVTI_WRAP(0, -, x) : x, W(abs)(x), 0, \
 	  dvt_mul(g, dvt_sign(x)), X, 0.2, 2, "absolute value") \
-	R(sign, SAME, QUICK, x > 0 ? C(1) : x < 0 ? C(-1) : x, (x > 0) - (x < 0), W(sign)(x), 0, \
+	R(sign, SAME, QUICK, x > 0 ? C(1) : x < 0 ? C(-1) : x + 0, (x > 0) - (x < 0), W(sign)(x), 0, \
 	  dvti_no_gradient(g), NONE, 0.2, 2, "-1, 0 or 1; NaN stays") \
 	R(square, SAME, QUICK, x * x, DVTI_WRAP(x, *, x), W(mul)(x, x), 0, \
 	  dvt_mul(g, dvt_mul_scalar(x, 2)), X, -2, 2, "x * x") \
@@ -64031,8 +64031,10 @@ DVTI_INLINE DVTI_VECTOR W(maximum)(DVTI_VECTOR a, DVTI_VECTOR b) {
 	return W(select)(W(unord)(a, a), a, W(max)(a, b));
 }
 
+/* a + 0 is +0 for either zero, and keeps NaN. */
 DVTI_INLINE DVTI_VECTOR W(sign)(DVTI_VECTOR a) {
-	const DVTI_VECTOR zero = W(zero)(), below = W(select)(W(lt)(a, zero), W(set)(-1), a);
+	const DVTI_VECTOR zero = W(zero)(), rest = W(add)(a, zero),
+					  below = W(select)(W(lt)(a, zero), W(set)(-1), rest);
 	return W(select)(W(gt)(a, zero), W(set)(1), below);
 }
 
@@ -64319,8 +64321,10 @@ DVTI_INLINE DVTI_VECTOR W(maximum)(DVTI_VECTOR a, DVTI_VECTOR b) {
 	return W(select)(W(unord)(a, a), a, W(max)(a, b));
 }
 
+/* a + 0 is +0 for either zero, and keeps NaN. */
 DVTI_INLINE DVTI_VECTOR W(sign)(DVTI_VECTOR a) {
-	const DVTI_VECTOR zero = W(zero)(), below = W(select)(W(lt)(a, zero), W(set)(-1), a);
+	const DVTI_VECTOR zero = W(zero)(), rest = W(add)(a, zero),
+					  below = W(select)(W(lt)(a, zero), W(set)(-1), rest);
 	return W(select)(W(gt)(a, zero), W(set)(1), below);
 }
 

@@ -216,8 +216,8 @@ DVT_API dvt_transform *dvt_transform_color_jitter(double brightness, double cont
    x[order]. The share has the distribution Beta(alpha, alpha). The key decides share and order; its
    last bits may depend on the C library. Any context.
    Shapes: x (N, ...) and y (N, ...), floats, for example of dvt_one_hot.
-   Copies: never between contexts; the results are new memory.  Waits: no.  Owns: the innermost scope
-   owns both results.
+   Copies: never between contexts; the results are new memory.  Waits: no.
+   Owns: the innermost scope owns both results.
    Errors: DTYPE, SHAPE, RANGE (alpha).  Source: Zhang et al., 2018. */
 DVT_API dvt_status dvt_mixup(dvt_array *x, dvt_array *y, double alpha, dvt_key key,
                              dvt_array **mixed_x, dvt_array **mixed_y);

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Tests all ways to compile devtensor.h. A case is one small compilation; several run in parallel,
 # and each prints output only when it fails. An implementation takes GCC 10 to 30 seconds of CPU
-# time, a quarter of that without the vector kernels. So `make test` only parses it, with all
-# warnings, where another case compiles the same text, and leaves the kernels out where a case tests
-# something else.
+# time, a quarter of that without the vector kernels. So `make test` only parses it where another
+# case compiles the same text, with all warnings. Cases that test something else leave the kernels
+# out.
 # DVT_TEST_FULL=1 (`make test-long`) compiles and runs all of them.
 # Environment: BUILD, CC, CXX, LIBRARY, LIBS, as the Makefile sets them.
 . tests/lib.sh

@@ -19,10 +19,11 @@ for compiler in g++ clang++; do
         continue
     fi
     for std in c++17 c++20; do
-        try "$compiler -std=$std" $compiler -std=$std $W -I. -fsyntax-only tests/cxx/test_values.cpp
+        try "$compiler -std=$std" $compiler -std=$std $W -I. -fsyntax-only \
+            tests/cxx/test_values.cpp
     done
-    try "$compiler, several units" $compiler -std=c++17 $W -I. -fsyntax-only -include devtensor.hpp \
-        -DDEVTENSOR_NO_CALL_SITES tests/cxx/test_values.cpp
+    try "$compiler, included twice, without call sites" $compiler -std=c++17 $W -I. -fsyntax-only \
+        -include devtensor.hpp -DDEVTENSOR_NO_CALL_SITES tests/cxx/test_values.cpp
 done
 refused() { # the sentence about exceptions
     ! $CXX -std=c++17 -fno-exceptions -I. -fsyntax-only tests/cxx/test_values.cpp \
@@ -32,7 +33,8 @@ try "without exceptions it says so" refused
 try "the test program compiles" $CXX -std=c++17 -O1 -I. tests/cxx/test_values.cpp $LIBRARY \
     -o "$D/test_values" $LIBS
 script "devtensor.hpp" "$D/test_values"
-if echo 'int main() {}' | $CXX -fsanitize=address -x c++ - -o "$D/asan" 2>/dev/null && "$D/asan"; then
+if echo 'int main() {}' | $CXX -fsanitize=address -x c++ - -o "$D/asan" 2>/dev/null &&
+    "$D/asan"; then
     try "the test program compiles for ASan" $CXX -std=c++17 -fsanitize=address -I. \
         tests/cxx/test_values.cpp $LIBRARY -o "$D/test_asan" $LIBS
     script "devtensor.hpp under ASan" "$D/test_asan"

@@ -1,5 +1,5 @@
-// Tests devtensor.hpp: values, operators, slices, ownership, errors, gradients, networks. Ends in the
-// line "N passed, N failed, N skipped".
+// Tests devtensor.hpp: values, operators, slices, ownership, errors, gradients, networks. Ends in
+// the line "N passed, N failed, N skipped".
 #include "devtensor.hpp"
 #include <cmath>
 #include <cstdio>
@@ -10,8 +10,9 @@ using namespace devtensor;
 
 static int passed, failed;
 #define CHECK(condition)                                                                           \
-    ((condition) ? (void)passed++                                                                  \
-                 : (void)(failed++, std::printf("FAIL %s:%d: %s\n", __FILE__, __LINE__, #condition)))
+    ((condition)                                                                                   \
+         ? (void)passed++                                                                          \
+         : (void)(failed++, std::printf("FAIL %s:%d: %s\n", __FILE__, __LINE__, #condition)))
 
 template <class F> static dvt_status code_of(F f) {
     try {
@@ -22,9 +23,11 @@ template <class F> static dvt_status code_of(F f) {
     }
     return DVT_OK;
 }
+
 static bool is(const array &x, std::initializer_list<double> wanted) {
     return x.to_vector<double>() == std::vector<double>(wanted);
 }
+
 static std::string text(const array &x) {
     std::ostringstream out;
     out << x;
@@ -52,9 +55,11 @@ static void creation() {
 
 static void operators() {
     const array a = {1, 2, 3}, b = {3, 2, 1};
-    CHECK(is(a + b, {4, 4, 4}) && is(a - 1, {0, 1, 2}) && is(1 - a, {0, -1, -2}) && is(-a, {-1, -2, -3}));
+    CHECK(is(a + b, {4, 4, 4}) && is(a - 1, {0, 1, 2}) && is(1 - a, {0, -1, -2}) &&
+          is(-a, {-1, -2, -3}));
     CHECK(is(a * b, {3, 4, 3}) && is(6 / a, {6, 3, 2}) && is(a % 2, {1, 0, 1}));
-    CHECK(is(a == b, {0, 1, 0}) && is(a < 2, {1, 0, 0}) && is(2 <= a, {0, 1, 1}) && is(!(a > b), {1, 1, 0}));
+    CHECK(is(a == b, {0, 1, 0}) && is(a < 2, {1, 0, 0}) && is(2 <= a, {0, 1, 1}) &&
+          is(!(a > b), {1, 1, 0}));
     CHECK(is(pow(a, 2), {1, 4, 9}) && is(pow(2, a), {2, 4, 8}) && is(maximum(a, b), {3, 2, 3}));
     CHECK(is(where(a > 1, a, b), {3, 2, 3}) && is(clip(a, 2, 2.5), {2, 2, 2.5}));
     CHECK(std::abs(exp(a)(1).item() - std::exp(2.0)) < 1e-5 && is(sqrt(square(a)), {1, 2, 3}));
@@ -73,9 +78,9 @@ static void slices() {
     CHECK((x(newaxis, all, newaxis, 1).shape() == shape{1, 2, 1, 4}) && x.shape()[-1] == 4);
     CHECK(code_of([&] { x(2); }) == DVT_ERR_RANGE && code_of([&] { x(0, 3); }) == DVT_ERR_RANGE);
     CHECK(code_of([&] { x(0, 0, 0, 0); }) == DVT_ERR_AXIS);
-    x(0, 0) = 5;             // a number
+    x(0, 0) = 5;                 // a number
     x(0, 1) = array{1, 2, 3, 4}; // an array
-    x(1) = x(0, 1);          // broadcasts a view
+    x(1) = x(0, 1);              // broadcasts a view
     x(all, 2) += 100;
     CHECK(is(x(0), {5, 5, 5, 5, 1, 2, 3, 4, 108, 109, 110, 111}));
     CHECK(is(x(1), {1, 2, 3, 4, 1, 2, 3, 4, 101, 102, 103, 104}));
@@ -113,7 +118,10 @@ static void errors() {
     CHECK(code_of([&] { a + b; }) == DVT_ERR_SHAPE && dvt_error_code() == DVT_OK);
     CHECK(code_of([&] { a.to(gpu(12)); }) == DVT_ERR_NO_DEVICE);
     CHECK(code_of([&] { exp(array()); }) == DVT_ERR_NULL_ARGUMENT);
-    CHECK(code_of([&] { if (a == a) return; }) == DVT_ERR_SHAPE);
+    CHECK(code_of([&] {
+              if (a == a)
+                  return;
+          }) == DVT_ERR_SHAPE);
     CHECK(static_cast<bool>(all_of(a == a)) && !any_of(a != a));
     CHECK(code_of([&] { a.item(); }) == DVT_ERR_SHAPE && array(3.7).item<int>() == 3);
     try {
@@ -158,8 +166,8 @@ static void gradients() {
 
 #if !defined(DEVTENSOR_NO_NN)
 static void networks() {
-    const block net = sequential({call(dvt_nn_dense, int64_t(8), DVT_TANH),
-                                  call(dvt_nn_dense, int64_t(1), DVT_IDENTITY)});
+    const block net = sequential(
+        {call(dvt_nn_dense, int64_t(8), DVT_TANH), call(dvt_nn_dense, int64_t(1), DVT_IDENTITY)});
     call(dvt_block_initialize, net, dvt_init_xavier(), DVT_CONTEXTS(dvt_cpu()));
     const auto trainer = call(dvt_trainer_new, call(dvt_block_collect_params, net, nullptr),
                               dvt_optimizer_adam(0.05));
