@@ -1,5 +1,5 @@
-// C++: values, operators, slices and exceptions by devtensor.hpp. A network learns the product of two
-// numbers. c++ -std=c++17 -I. examples/cplusplus.cpp -lm -ldl -lpthread
+// C++: values, operators, slices and exceptions by devtensor.hpp. A network learns the product of
+// two numbers. c++ -std=c++17 -I. examples/cplusplus.cpp -lm -ldl -lpthread
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.hpp"
 #include <iostream>
