@@ -181,6 +181,24 @@ DVT_API dvt_array *dvt_load_bytes(const char *path, dvt_ctx ctx);
 /* Writes the elements of x, uint8 of any shape, and nothing else. Errors: DTYPE. */
 DVT_API dvt_status dvt_save_bytes(const char *path, dvt_array *x);
 
+/* ---- files as memory. These read as the functions without "map" in their name do, but arrays on
+   CPUs use the pages of the file: the system reads a page when it is first used, and processes
+   share it. A write into an array copies its page, and never reaches the file. So every operation
+   works. Elements are copied, as by reading, where a page does not have them as memory does: bools,
+   dtypes that are converted, the other byte order, compressed members, and elements at an address
+   that is no multiple of their size. Files that this library writes have aligned elements. Fortran
+   order becomes strides. CRCs of members that are not compressed are not checked. A file that
+   cannot be mapped, a pipe for example, is read.
+   The file must keep its length while an array uses it: access beyond a new end stops the process
+   (SIGBUS). Writers that rename a complete file, as those of this library, are safe; on Windows
+   they fail until the arrays are gone.
+   Copies: never on CPUs, but for the elements above; GPUs get a copy, without another one in host
+   memory.  Waits: no.  Owns: the file stays mapped until its last array is released;
+   dvt_memory_query leaves it out. ---- */
+DVT_API dvt_array_list *dvt_map_arrays(const char *path, dvt_ctx ctx);
+DVT_API dvt_array *dvt_map_npy(const char *path, dvt_ctx ctx);
+DVT_API dvt_array *dvt_map_bytes(const char *path, dvt_ctx ctx);
+
 /* ---- CIFAR: dvt_dataset_cifar10 and dvt_dataset_cifar100 read whole directories ---- */
 typedef enum dvt_cifar100_labels { DVT_CIFAR100_FINE, DVT_CIFAR100_COARSE } dvt_cifar100_labels;
 

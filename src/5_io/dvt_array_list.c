@@ -140,6 +140,16 @@ static dvt_array_list *dvti_list_scoped(dvti_source *in, dvt_ctx ctx, dvti_list_
     return list;
 }
 
+DVTI_FN dvt_array_list *dvti_list_map(const char *function, const char *path, dvt_ctx ctx,
+                                      dvti_list_reader reads) {
+    dvti_source in;
+    dvt_array_list *list = NULL;
+    if (dvti_source_map(&in, function, path))
+        list = dvti_list_scoped(&in, ctx, reads);
+    dvti_source_close(&in);
+    return list;
+}
+
 DVTI_FN dvt_array_list *dvti_list_load(const char *function, const char *path, dvt_ctx ctx,
                                        dvti_list_reader reads) {
     dvti_source in;

@@ -73,7 +73,7 @@ DVTI_FN bool dvti_source_other_format(dvti_source *in, const char *expected) {
 }
 
 /* ---- any format ---- */
-static dvt_array_list *dvti_arrays_list(dvti_source *in, dvt_ctx ctx) {
+DVTI_FN dvt_array_list *dvti_arrays_list(dvti_source *in, dvt_ctx ctx) {
     const dvti_list_format *format = dvti_source_is(in) ? NULL : dvti_list_format_in(in);
     if (format)
         return format->reads(in, ctx);

@@ -171,15 +171,17 @@ typedef size_t (*dvti_source_pull)(dvti_source *in, void *to, size_t n);
    | taken: read by the caller | ready: in memory, at `at` | remaining: not read yet |  */
 struct dvti_source {
     const char *function, *what; /* for messages; what: the file */
+    const char *path;            /* NULL: not a file */
     const unsigned char *at;     /* the next bytes, `ready` of them */
     size_t ready;
-    int64_t taken;     /* bytes read so far */
-    int64_t remaining; /* bytes after the ready ones; an upper bound if !known */
-    bool known;        /* `remaining` is exact */
-    bool ended;        /* a read passed the end; that read and later ones give 0 */
-    bool reported;     /* reading failed, and the error is set */
-    bool seekable;     /* memory or a regular file: dvti_source_seek works */
-    int fd;            /* -1: not a file */
+    int64_t taken;         /* bytes read so far */
+    int64_t remaining;     /* bytes after the ready ones; an upper bound if !known */
+    bool known;            /* `remaining` is exact */
+    bool ended;            /* a read passed the end; that read and later ones give 0 */
+    bool reported;         /* reading failed, and the error is set */
+    bool seekable;         /* memory or a regular file: dvti_source_seek works */
+    int fd;                /* -1: not a file, or a mapped one */
+    dvti_mapping *mapping; /* the file's memory, which arrays may use; NULL: none */
     unsigned char *buffer;
     dvti_source_pull pull; /* fills the buffer; NULL: memory, or compressed */
     void *user;            /* for pull */
@@ -191,6 +193,11 @@ DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const voi
 /* Opens a file. Returns false with IO, NULL_ARGUMENT, HOST_MEMORY or NOT_BUILT set.
    dvti_source_close may be called in either case. */
 DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path);
+/* Opens a file as dvti_source_open does, and maps it if the system can. Then dvti_stored_array makes
+   arrays on the mapping. */
+DVTI_FN bool dvti_source_map(dvti_source *in, const char *function, const char *path);
+/* Begins a source of the next n bytes of a mapped one, which moves past them. */
+DVTI_FN void dvti_source_window(dvti_source *in, dvti_source *whole, int64_t n);
 /* Begins a source of `bytes` bytes (an upper bound if !known) that `pull` reads, typically from
    `whole`, whose function and name it gets. Returns false with HOST_MEMORY set. */
 DVTI_FN bool dvti_source_part(dvti_source *in, const dvti_source *whole, dvti_source_pull pull,
@@ -240,8 +247,10 @@ typedef struct dvti_stored {
 
 /* Computes the stored bytes of the shape. Returns false when no file can hold them. */
 DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape, int64_t *bytes);
+/* Returns whether the bytes of the file are those of the array. */
+DVTI_FN bool dvti_stored_as_is(const dvti_stored *stored);
 /* Returns an array on ctx with the next elements of `in`, stored in C or Fortran order of the
-   shape. Besides the array, and a host copy if ctx is not a CPU, it needs only two small buffers.
+   shape. It is on the file's mapping where that is possible. Besides the array, and a host copy if ctx is not a CPU, it needs only two small buffers.
    Returns NULL with the error set, or without an error when elements are missing, which the caller
    reports. */
 DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
@@ -251,6 +260,16 @@ DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in,
 DVTI_FN dvt_array *dvti_stored_filled(const char *function, dvt_shape shape, dvt_dtype dtype,
                                       dvt_ctx ctx, bool (*fill)(void *user, dvt_array *host),
                                       void *user);
+/* Returns a copy of an array in host memory on ctx, or itself if ctx is a CPU. `function` is for
+   messages. NULL with the error set. */
+DVTI_FN dvt_array *dvti_stored_to_ctx(const char *function, dvt_array *host, dvt_ctx ctx);
+/* Returns whether dvti_stored_mapped can make the array of the next elements: they are as in
+   memory, aligned, complete, and of a mapped file. */
+DVTI_FN bool dvti_stored_maps(const dvti_stored *stored, const dvti_source *in, dvt_shape shape);
+/* Returns an array on the mapping, or a copy of it on a ctx that is no CPU. NULL with the error
+   set. */
+DVTI_FN dvt_array *dvti_stored_mapped(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+                                      bool fortran_order, dvt_ctx ctx);
 /* Does dvti_stored_array for content that must end with the elements. Compares sizes before it
    allocates. Sets *fits to false, without an error, when the number of bytes differs. */
 DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
@@ -390,6 +409,9 @@ DVTI_FN bool dvti_zip_open(dvti_zip *zip, int i, dvti_source *content);
 /* Checks what follows the current member, whose content was read to its end. */
 DVTI_FN bool dvti_zip_finish(dvti_zip *zip);
 
+/* Reads all bytes of a source. */
+DVTI_FN dvt_array *dvti_bytes_read(dvti_source *in, dvt_ctx ctx);
+
 /* ---- .npy, and .npz: a zip archive of it ---- */
 /* Reads an array that ends its source. */
 DVTI_FN dvt_array *dvti_npy_read(dvti_source *in, dvt_ctx ctx);
@@ -502,7 +524,10 @@ DVTI_FN bool dvti_arrays_check(const char *function, dvt_array *const *arrays,
 
 /* Reads a list from `in`. Returns NULL with the error set. The current scope owns the result. */
 typedef dvt_array_list *(*dvti_list_reader)(dvti_source *in, dvt_ctx ctx);
-/* Read a list from a file or from memory; `function` is the name in messages. */
+/* Read a list from a file, from a mapped file or from memory; `function` is the name in
+   messages. */
+DVTI_FN dvt_array_list *dvti_list_map(const char *function, const char *path, dvt_ctx ctx,
+                                      dvti_list_reader reads);
 DVTI_FN dvt_array_list *dvti_list_load(const char *function, const char *path, dvt_ctx ctx,
                                        dvti_list_reader reads);
 DVTI_FN dvt_array_list *dvti_list_read(const char *function, const void *data, size_t bytes,
@@ -523,6 +548,8 @@ typedef struct dvti_list_format {
 DVTI_FN bool dvti_ends_with(const char *text, size_t n, const char *end);
 /* Returns the format whose extension ends the path; NULL: none. */
 DVTI_FN const dvti_list_format *dvti_list_format_of(const char *path);
+/* Reads a list in any of the formats. */
+DVTI_FN dvt_array_list *dvti_arrays_list(dvti_source *in, dvt_ctx ctx);
 /* Implements dvt_load_arrays; `function` is the name in messages. */
 DVTI_FN dvt_array_list *dvti_arrays_load(const char *function, const char *path, dvt_ctx ctx);
 /* Reports FORMAT for a file that is not `expected`, and says what it is if its first bytes tell. */

@@ -364,8 +364,13 @@ DVTI_FN bool dvti_zip_open(dvti_zip *zip, int i, dvti_source *content) {
                                  "the header of member \"%.100s\" disagrees with the directory; "
                                  "fetch or write the file again",
                                  m->name);
-    ok = m->method ? dvti_source_zipped(content, in, m->packed, m->size, m->crc)
-                   : dvti_source_part(content, in, dvti_zip_pull, zip, m->size, true);
+    ok = true;
+    if (m->method)
+        ok = dvti_source_zipped(content, in, m->packed, m->size, m->crc);
+    else if (in->mapping)
+        dvti_source_window(content, in, m->size); /* a CRC would read all pages */
+    else
+        ok = dvti_source_part(content, in, dvti_zip_pull, zip, m->size, true);
     snprintf(zip->what, sizeof zip->what, "member \"%.100s\" of %.200s", m->name, in->what);
     content->what = zip->what;
     return ok;
