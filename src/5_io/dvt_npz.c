@@ -1,9 +1,22 @@
 /* NumPy's .npz: a zip archive of .npy members. The writer produces one pass of bytes, so that it
    can also write to pipes: a stored member has its CRC in its header, and a deflated one in a data
    descriptor after it. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 /* ---- reading ---- */
+/* Drops the directories of the file system: names that end in / without content. */
+static void dvti_npz_drop_directories(dvti_zip *zip) {
+    int i, kept = 0;
+    for (i = 0; i < zip->n; i++) {
+        dvti_zip_member *m = &zip->member[i];
+        if (m->size == 0 && dvti_ends_with(m->name, (size_t)m->n_name, "/"))
+            dvti_free(m->name);
+        else
+            zip->member[kept++] = *m;
+    }
+    zip->n = kept;
+}
+
 /* Refuses archives of other files. */
 static bool dvti_npz_names(dvti_zip *zip) {
     const dvti_zip_member *other = NULL;
@@ -46,18 +59,15 @@ static bool dvti_npz_member(dvti_zip *zip, int i, dvt_array_list *list, dvt_ctx 
 
 static bool dvti_npz_fill(dvti_zip *zip, dvti_source *in, dvt_array_list *list, dvt_ctx ctx) {
     int i;
-    if (!dvti_zip_begin(zip, in) || !dvti_npz_names(zip) || !dvti_zip_check(zip))
+    if (!dvti_zip_begin(zip, in))
+        return false;
+    dvti_npz_drop_directories(zip);
+    if (!dvti_npz_names(zip) || !dvti_zip_check(zip))
         return false;
     for (i = 0; i < zip->n; i++)
         if (!dvti_npz_member(zip, i, list, ctx))
             return false;
     return dvti_npz_move_names(zip, list);
-}
-
-/* An archive without members begins with its end record. */
-DVTI_FN bool dvti_npz_recognizes(dvti_source *in) {
-    return dvti_source_peek(in, 4) &&
-           (memcmp(in->at, "PK\3\4", 4) == 0 || memcmp(in->at, "PK\5\6", 4) == 0);
 }
 
 DVTI_FN dvt_array_list *dvti_npz_list(dvti_source *in, dvt_ctx ctx) {

@@ -2,7 +2,7 @@
    so neither the locale nor the rounding mode matters. Up to 19 digits times 10^-27 to 10^27 need
    128 bits, all others a quotient of big integers. */
 #include "1_base/dvt_rng.h"
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 /* The exact decimal text between two adjacent float64 has at most 768 digits. Digits beyond this
    number only say whether the rest is 0. */

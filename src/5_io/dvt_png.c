@@ -3,7 +3,7 @@
    inflated; only two are kept besides. Source: the PNG specification, third edition (W3C).
 
    | signature | IHDR | PLTE, tRNS, others | IDAT ..: zlib of filtered rows | others | IEND | */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 #define DVTI_PNG_GRAY 0
 #define DVTI_PNG_RGB 2

@@ -5,7 +5,7 @@
 
    Shards are read one after the other. Each must have exactly the arrays that the index promises,
    and be a file in the directory of the index. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 typedef struct dvti_shard_entry {
     char *name, *file;
@@ -19,10 +19,6 @@ typedef struct dvti_shards {
     int n;
     size_t capacity;
 } dvti_shards;
-
-DVTI_FN bool dvti_shards_recognizes(dvti_source *in) {
-    return dvti_source_peek(in, 1) && *in->at == '{' && !dvti_safetensors_recognizes(in);
-}
 
 /* ---- the index ---- */
 static bool dvti_shards_memory(const dvti_shards *s, size_t bytes) {

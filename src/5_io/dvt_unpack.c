@@ -1,7 +1,7 @@
 /* Decompresses what wraps deflate: gzip (RFC 1952) with all optional header fields and several
    members, zlib (RFC 1950), and the members of zip archives. Verifies lengths and checksums. The
    result is a source that inflates while it is read. Needs 110 KiB of memory for any size. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 typedef enum dvti_wrapper { DVTI_GZIP, DVTI_ZLIB, DVTI_ZIPPED } dvti_wrapper;
 
