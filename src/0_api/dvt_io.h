@@ -100,8 +100,8 @@ DVT_API dvt_array_list *dvt_load_gguf(const char *path, dvt_ctx ctx);
 /* Reads a file of arrays in any of these formats, by its content: safetensors and its index, GGUF,
    .npz, .params. */
 DVT_API dvt_array_list *dvt_load_arrays(const char *path, dvt_ctx ctx);
-/* Writes the format that the path ends with: .safetensors, .npz or .params. Errors also: VALUE
-   (another end), and those of that format. */
+/* Writes the format that the path ends with: .safetensors, .npz or .params, in small or capital
+   letters. Errors also: VALUE (another end), and those of that format. */
 DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
                                    const char *const *names, int n);
 /* Reads an IDX file, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64;
@@ -109,8 +109,9 @@ DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
 DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx);
 /* Write and read NumPy .npz files: zip archives of .npy files. dvt_save_npz stores the arrays, and
    dvt_save_npz_compressed deflates them. names may be NULL: then they are "arr_0", "arr_1", ... as
-   NumPy's; names must differ. Reading gives the names without ".npy"; it checks every CRC and
-   refuses encrypted, overlapping and equally named members. Errors also: NAME, NULL_ARGUMENT. */
+   NumPy's; names must differ. Elements that are not compressed are aligned for dvt_map_arrays.
+   Reading gives the names without ".npy"; it skips directories, checks every CRC and refuses
+   encrypted, overlapping and equally named members. Errors also: NAME, NULL_ARGUMENT. */
 DVT_API dvt_status dvt_save_npz(const char *path, dvt_array *const *arrays,
                                 const char *const *names, int n);
 DVT_API dvt_status dvt_save_npz_compressed(const char *path, dvt_array *const *arrays,
