@@ -168,8 +168,8 @@ DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const voi
 /* Opens a file. Returns false with IO, NULL_ARGUMENT, HOST_MEMORY or NOT_BUILT set.
    dvti_source_close may be called in either case. */
 DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path);
-/* Opens a file as dvti_source_open does, and maps it if the system can. Then dvti_stored_array makes
-   arrays on the mapping. */
+/* Opens a file as dvti_source_open does, and maps it if the system can. Then dvti_stored_array
+   makes arrays on the mapping. */
 DVTI_FN bool dvti_source_map(dvti_source *in, const char *function, const char *path);
 /* Begins a source of the next n bytes of a mapped one, which moves past them. */
 DVTI_FN void dvti_source_window(dvti_source *in, dvti_source *whole, int64_t n);
@@ -231,9 +231,9 @@ DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape
 /* Returns whether the bytes of the file are those of the array. */
 DVTI_FN bool dvti_stored_as_is(const dvti_stored *stored);
 /* Returns an array on ctx with the next elements of `in`, stored in C or Fortran order of the
-   shape. It is on the file's mapping where that is possible. Besides the array, and a host copy if ctx is not a CPU, it needs only two small buffers.
-   Returns NULL with the error set, or without an error when elements are missing, which the caller
-   reports. */
+   shape. It is on the file's mapping where that is possible. Otherwise it needs only two small
+   buffers besides the array, and a host copy if ctx is not a CPU. Returns NULL with the error set,
+   or without an error when elements are missing, which the caller reports. */
 DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx);
 /* Returns an array on ctx whose elements `fill` writes to an array in host memory. NULL when that

@@ -157,8 +157,8 @@ static void dvti_npz_name(dvti_writer *to, const dvti_npz_entry *e) {
     dvti_writer_text(to, ".npy");
 }
 
-/* Returns the bytes of the field that moves the content of a stored member to a multiple of 64, so
-   that its elements, after a .npy header of such a length, can be mapped. */
+/* Returns the bytes of the field that moves the content of a stored member to a multiple of 64. The
+   .npy header has such a length too, so the elements can be mapped. */
 static int64_t dvti_npz_padding(const dvti_npz_out *out, const dvti_npz_entry *e) {
     int64_t end = out->at + 30 + (int64_t)strlen(e->name) + 4 + (e->wide ? 20 : 0);
     int64_t n = -end & 63;

@@ -1,5 +1,5 @@
-/* Tests of files as memory: which arrays are on the pages of the file, that nothing else is copied,
-   that writes stay private, and that the mapping lives as long as its last array. */
+/* Tests of files as memory: which arrays are on the pages of the file, and which are copied. Writes
+   stay private, and the mapping lives as long as its last array. */
 #include "dvt_golden.h"
 #include "dvt_faults.h"
 
