@@ -6,6 +6,8 @@
    DEVTENSOR_NO_THREADS       one thread only: no thread pool, device queues or loader workers
    DEVTENSOR_NO_CUDA          leave out the CUDA driver; virtual GPUs stay
    DEVTENSOR_NO_FILES         leave out everything that opens a file
+   DEVTENSOR_NO_FORMATS       leave out all formats of files but .npy, .params, plain IDX and bytes:
+                              their functions fail with NOT_BUILT
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
    DEVTENSOR_NO_AVX512        leave out the kernels for AVX-512, which saves their compile time
    DEVTENSOR_NO_SIMD          leave out all vector kernels: small code, many times slower

@@ -100,8 +100,8 @@ DVT_API dvt_array_list *dvt_load_gguf(const char *path, dvt_ctx ctx);
 /* Reads a file of arrays in any of these formats, by its content: safetensors and its index, GGUF,
    .npz, .params. */
 DVT_API dvt_array_list *dvt_load_arrays(const char *path, dvt_ctx ctx);
-/* Writes the format that the path ends with: .safetensors, .npz or .params. Errors also: VALUE
-   (another end), and those of that format. */
+/* Writes the format that the path ends with: .safetensors, .npz or .params, in small or capital
+   letters. Errors also: VALUE (another end), and those of that format. */
 DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
                                    const char *const *names, int n);
 /* Reads an IDX file, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64;
@@ -109,8 +109,9 @@ DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
 DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx);
 /* Write and read NumPy .npz files: zip archives of .npy files. dvt_save_npz stores the arrays, and
    dvt_save_npz_compressed deflates them. names may be NULL: then they are "arr_0", "arr_1", ... as
-   NumPy's; names must differ. Reading gives the names without ".npy"; it checks every CRC and
-   refuses encrypted, overlapping and equally named members. Errors also: NAME, NULL_ARGUMENT. */
+   NumPy's; names must differ. Elements that are not compressed are aligned for dvt_map_arrays.
+   Reading gives the names without ".npy"; it skips directories, checks every CRC and refuses
+   encrypted, overlapping and equally named members. Errors also: NAME, NULL_ARGUMENT. */
 DVT_API dvt_status dvt_save_npz(const char *path, dvt_array *const *arrays,
                                 const char *const *names, int n);
 DVT_API dvt_status dvt_save_npz_compressed(const char *path, dvt_array *const *arrays,
@@ -180,6 +181,24 @@ DVT_API dvt_status dvt_save_csv(const char *path, dvt_array *x, const char *cons
 DVT_API dvt_array *dvt_load_bytes(const char *path, dvt_ctx ctx);
 /* Writes the elements of x, uint8 of any shape, and nothing else. Errors: DTYPE. */
 DVT_API dvt_status dvt_save_bytes(const char *path, dvt_array *x);
+
+/* ---- files as memory. These read as the functions without "map" in their name do, but arrays on
+   CPUs use the pages of the file: the system reads a page when it is first used, and processes
+   share it. A write into an array copies its page, and never reaches the file. So every operation
+   works. Elements are copied, as by reading, where a page does not have them as memory does: bools,
+   dtypes that are converted, the other byte order, compressed members, and elements at an address
+   that is no multiple of their size. Files that this library writes have aligned elements. Fortran
+   order becomes strides. CRCs of members that are not compressed are not checked. A file that
+   cannot be mapped, a pipe for example, is read.
+   The file must keep its length while an array uses it: access beyond a new end stops the process
+   (SIGBUS). Writers that rename a complete file, as those of this library, are safe; on Windows
+   they fail until the arrays are gone.
+   Copies: never on CPUs, but for the elements above; GPUs get a copy, without another one in host
+   memory.  Waits: no.  Owns: the file stays mapped until its last array is released;
+   dvt_memory_query leaves it out. ---- */
+DVT_API dvt_array_list *dvt_map_arrays(const char *path, dvt_ctx ctx);
+DVT_API dvt_array *dvt_map_npy(const char *path, dvt_ctx ctx);
+DVT_API dvt_array *dvt_map_bytes(const char *path, dvt_ctx ctx);
 
 /* ---- CIFAR: dvt_dataset_cifar10 and dvt_dataset_cifar100 read whole directories ---- */
 typedef enum dvt_cifar100_labels { DVT_CIFAR100_FINE, DVT_CIFAR100_COARSE } dvt_cifar100_labels;

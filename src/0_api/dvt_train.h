@@ -228,32 +228,47 @@ typedef struct dvt_loader_desc {
     int64_t batch_size; /* required */
     bool shuffle;       /* a new order every epoch */
     dvt_last_batch last_batch;
-    int num_workers; /* threads that prepare batches; the batches are the same for any number */
-    uint64_t seed;   /* of the shuffling and of random transforms */
+    int num_workers;   /* 0 to 64 threads that prepare batches, the same ones for any number */
+    uint64_t seed;     /* of the shuffling and of random transforms */
+    dvt_ctx_list ctxs; /* each gets one part of every batch; none: cpu(0) */
 } dvt_loader_desc;
 
-/* Creates a loader, and retains the data. Errors: RANGE (batch_size). */
+/* Creates a loader, and retains the data. Errors: RANGE (batch_size, last_batch, num_workers, the
+   number of contexts), NO_DEVICE. */
 DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *desc);
 /* Returns the number of batches per epoch. */
 DVT_API int64_t dvt_loader_len(const dvt_loader *loader);
-/* Returns the next batch, on cpu(0), in the current scope. Returns false at the end of an epoch,
-   and on errors; dvt_error_code() distinguishes them. After the end, the next call starts a new
-   epoch. After an error, it tries the same batch again. */
+/* Returns the next batch, on the loader's only context, in the current scope. Returns false at the
+   end of an epoch, and on errors; dvt_error_code() distinguishes them. After the end, the next call
+   starts a new epoch. After an error, it tries the same batch again.
+   Copies: batches are made on cpu(0) and copied to another context. A worker does both in advance,
+   while the program computes; at most 2 batches per worker exist in advance, there and in host
+   memory. Without workers the call does both.
+   Waits: for the worker.  Errors: VALUE (several contexts), those of the data, with the number of
+   the sample, and memory. */
 DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
-/* Loops over one epoch, each batch in a scope of its own; break leaves the loop and ends the scope:
+/* Returns the parts of the next batch: x[i] and y[i] are on context i, and have the rows that
+   dvt_array_split_and_load gives it. Parts of the last batch may be smaller, even without rows;
+   DVT_LAST_DISCARD drops it. The rest is as in dvt_loader_next. x and y have places for all
+   contexts. */
+DVT_API bool dvt_loader_next_parts(dvt_loader *loader, dvt_array **x, dvt_array **y);
+/* Loop over one epoch, each batch in a scope of its own; break leaves the loop and ends the scope:
      dvt_array *x, *y;
      DVT_FOR_BATCHES(loader, x, y) { ... }
+     dvt_array *xs[DVT_MAX_CONTEXTS], *ys[DVT_MAX_CONTEXTS];
+     DVT_FOR_PARTS(loader, xs, ys) { ... }
    Afterwards dvt_error_code() is DVT_OK if the epoch was complete. */
-#define DVT_FOR_BATCHES(loader, x, y)                                                              \
+#define DVT_FOR_BATCHES(loader, x, y) DVT_FOR_EACH(dvt_loader_next(loader, &(x), &(y)))
+#define DVT_FOR_PARTS(loader, x, y) DVT_FOR_EACH(dvt_loader_next_parts(loader, x, y))
+#define DVT_FOR_EACH(next)                                                                         \
     for (DVT_GUARD(dvt_scope_guard, DVT_GUARD_NAME(dvt_g_batch, __LINE__), dvt_scope_begin(),      \
                    dvt_scope_end);                                                                 \
-         dvt_loader_next(loader, &(x), &(y));                                                      \
-         dvt_scope_end(&DVT_GUARD_NAME(dvt_g_batch, __LINE__)),                                    \
-         DVT_GUARD_NAME(dvt_g_batch, __LINE__) = dvt_scope_begin())
+         next; dvt_scope_end(&DVT_GUARD_NAME(dvt_g_batch, __LINE__)),                              \
+               DVT_GUARD_NAME(dvt_g_batch, __LINE__) = dvt_scope_begin())
 /* Restarts the epoch; after its last batch, starts the next one. */
 DVT_API void dvt_loader_reset(dvt_loader *loader);
 
-/* Where a loader is: epoch and batches are counted from 0. */
+/* Where a loader is, whatever its workers have prepared: epoch and batches are counted from 0. */
 typedef struct dvt_loader_state {
     uint64_t seed;
     int64_t epoch;

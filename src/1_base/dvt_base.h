@@ -243,6 +243,13 @@ DVTI_FN double dvti_now(void);
 DVTI_FN void dvti_sleep(double seconds);
 
 /* ---- files: a function that fails leaves its reason in errno and sets no error ---- */
+/* A file as memory. Its pages are read at their first use, and copied at the first write. */
+typedef struct dvti_mapping {
+    unsigned char *data;
+    int64_t bytes;
+    dvti_atomic uses;
+} dvti_mapping;
+
 #if !defined(DEVTENSOR_NO_FILES)
 typedef struct dvti_fd_info {
     bool regular; /* not a pipe, a device or a socket */
@@ -277,6 +284,14 @@ DVTI_FN char *dvti_file_target(const char *path);
    other paths. */
 DVTI_FN int dvti_fd_of_path(const char *path);
 DVTI_FN int dvti_fd_duplicate(int fd);
+
+/* Maps the `bytes` > 0 of a regular file, with one use. The descriptor may be closed afterwards.
+   Returns NULL if the system cannot map it. */
+DVTI_FN dvti_mapping *dvti_map_file(int fd, int64_t bytes);
+/* Adds a use. */
+DVTI_FN void dvti_map_hold(dvti_mapping *mapping);
+/* Ends a use of a dvti_mapping; the last one unmaps it. */
+DVTI_FN void dvti_map_release(void *mapping);
 #endif
 
 /* ---- hashes and private files, for data kept between runs ---- */

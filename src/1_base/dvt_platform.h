@@ -32,6 +32,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -40,7 +41,6 @@
 #endif
 #if defined(__linux__)
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #endif
 #if defined(__GLIBC__) && !defined(__USE_XOPEN2K)

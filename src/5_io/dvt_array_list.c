@@ -99,14 +99,20 @@ DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names
     return true;
 }
 
+/* Reports that entry i of a list is NULL. */
+static bool dvti_null_entry(const char *function, const char *list, int i) {
+    char what[40];
+    snprintf(what, sizeof what, "%s[%d]", list, i);
+    dvti_null(function, what);
+    return false;
+}
+
 static bool dvti_names_check(const char *function, const char *const *names, int n) {
     const char *duplicate;
     int i;
     for (i = 0; i < n; i++)
-        if (!names[i]) {
-            dvti_null(function, "a name");
-            return false;
-        }
+        if (!names[i])
+            return dvti_null_entry(function, "names", i);
     if (!dvti_names_duplicate(function, names, n, 1, &duplicate))
         return false;
     if (duplicate)
@@ -122,11 +128,13 @@ DVTI_FN bool dvti_arrays_check(const char *function, dvt_array *const *arrays,
         dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected 0 or more arrays", function, n);
         return false;
     }
+    if (!arrays && n > 0) {
+        dvti_null(function, "arrays");
+        return false;
+    }
     for (i = 0; i < n; i++)
-        if (!arrays || !arrays[i]) {
-            dvti_null(function, arrays ? "an array" : "arrays");
-            return false;
-        }
+        if (!arrays[i])
+            return dvti_null_entry(function, "arrays", i);
     return !names || n == 0 || dvti_names_check(function, names, n);
 }
 
@@ -137,6 +145,16 @@ static dvt_array_list *dvti_list_scoped(dvti_source *in, dvt_ctx ctx, dvti_list_
     dvt_array_list *list = reads(in, ctx);
     dvt_keep(list);
     dvt_scope_end(&scope);
+    return list;
+}
+
+DVTI_FN dvt_array_list *dvti_list_map(const char *function, const char *path, dvt_ctx ctx,
+                                      dvti_list_reader reads) {
+    dvti_source in;
+    dvt_array_list *list = NULL;
+    if (dvti_source_map(&in, function, path))
+        list = dvti_list_scoped(&in, ctx, reads);
+    dvti_source_close(&in);
     return list;
 }
 

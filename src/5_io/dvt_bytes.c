@@ -28,11 +28,15 @@ static dvt_array *dvti_bytes_known(dvti_source *in, dvt_ctx ctx) {
     return dvti_stored_array(&stored, in, DVT_SHAPE(dvti_source_left(in)), false, ctx);
 }
 
+DVTI_FN dvt_array *dvti_bytes_read(dvti_source *in, dvt_ctx ctx) {
+    return in->known ? dvti_bytes_known(in, ctx) : dvti_bytes_unknown(in, ctx);
+}
+
 DVT_API dvt_array *dvt_load_bytes(const char *path, dvt_ctx ctx) {
     dvti_source in;
     dvt_array *x = NULL;
     if (dvti_source_open(&in, "dvt_load_bytes", path))
-        x = in.known ? dvti_bytes_known(&in, ctx) : dvti_bytes_unknown(&in, ctx);
+        x = dvti_bytes_read(&in, ctx);
     dvti_source_close(&in);
     return x;
 }

@@ -1,6 +1,6 @@
 /* CIFAR's binary files (A. Krizhevsky, 2009). A record has 1 label byte (CIFAR-10) or 2 (CIFAR-100:
    coarse, fine), then 3072 pixels: all red ones of 32 rows, then the green and the blue ones. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 #define DVTI_CIFAR_SIDE 1024 /* pixels of one channel */
 
@@ -19,7 +19,12 @@ DVTI_FN bool dvti_cifar_count(dvti_source *in, dvti_cifar_kind kind, int64_t *n)
     *n = left / record;
     if (!in->known)
         return dvti_source_wrong(in, "its size is not known; expected a regular file");
-    return (left > 0 && left % record == 0) ||
+    if (left == 0)
+        return dvti_source_wrong(in,
+                                 "it is empty; expected %lld bytes for each image: fetch the "
+                                 "file again",
+                                 (long long)record);
+    return left % record == 0 ||
            dvti_source_wrong(in,
                              "it has %lld bytes; expected a multiple of %lld, %d label bytes and "
                              "%d pixels for each image: unpack or fetch the file again",

@@ -1,5 +1,5 @@
 /* Checksums of bytes: CRC-32 (gzip, zip, PNG) and Adler-32 (zlib, RFC 1950). */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 DVTI_FN void dvti_crc_build(dvti_crc *crc) {
     uint32_t i, value;

@@ -1,7 +1,9 @@
 /* Rows of comma-separated values (RFC 4180), shared by the reader's two files. */
 #ifndef DVTI_CSV_H
 #define DVTI_CSV_H
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
+
+#if !defined(DEVTENSOR_NO_FORMATS)
 
 /* The bytes of a cell that are kept. Longer cells are text, whose rest is skipped. */
 #define DVTI_CSV_CELL 4096
@@ -30,5 +32,7 @@ DVTI_FN bool dvti_csv_row(dvti_csv *csv);
 DVTI_FN void dvti_csv_end(dvti_csv *csv);
 /* Returns the cell for messages: at most 40 bytes, in quotes, without control characters. */
 DVTI_FN const char *dvti_csv_quote(const dvti_csv *csv, int64_t column);
+
+#endif
 
 #endif

@@ -81,10 +81,9 @@ static bool dvti_csv_missing(const dvti_csv_table *t, const char *text, size_t n
     return n == 0 || (missing && strlen(missing) == n && memcmp(text, missing, n) == 0);
 }
 
-/* Converts a cell that is not missing to element i of the buffer. */
-static dvti_parsed dvti_csv_parse(const dvti_csv_table *t, int64_t column, void *to, int64_t i) {
-    size_t n;
-    const char *text = dvti_csv_trimmed(&t->csv, column, &n);
+/* Converts the trimmed text of a cell that is not missing to element i of the buffer. */
+static dvti_parsed dvti_csv_parse(const dvti_csv_table *t, int64_t column, const char *text,
+                                  size_t n, void *to, int64_t i) {
     if (t->csv.cell[column].length > DVTI_CSV_CELL)
         return DVTI_PARSED_TEXT;
     return dvti_number_parse(text, n, t->options.decimal_point, t->options.dtype, to, i);
@@ -201,7 +200,7 @@ static bool dvti_csv_cell_store(dvti_csv_table *t, int64_t column, int64_t at) {
                    ? dvti_number_parse("nan", 3, '.', t->options.dtype, t->values, at) ==
                          DVTI_PARSED
                    : dvti_csv_wrong_cell(t, column, DVTI_PARSED);
-    parsed = dvti_csv_parse(t, column, t->values, at);
+    parsed = dvti_csv_parse(t, column, text, n, t->values, at);
     if (t->options.skip_text && *state == DVTI_CSV_UNKNOWN && parsed == DVTI_PARSED_TEXT) {
         memset(t->values + (size_t)at * size, 0, size);
         *state = t->rows ? DVTI_CSV_DROPPED : DVTI_CSV_LEFT_OUT;

@@ -4,7 +4,7 @@
    codes, own codes.
 
    window: | the block before | this block |   0, 32768, 65536 */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 #define DVTI_DEFLATE_BLOCK 32768 /* also the maximum distance of a match */
 #define DVTI_DEFLATE_OUT 16384

@@ -2,7 +2,7 @@
    key and value; names, extents, types and places of tensors; padding; the elements. Extents are
    stored from the fastest axis to the slowest, so shapes here are reversed. Quantized tensors are
    refused. Source: docs/gguf.md of ggml-org/ggml. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 #define DVTI_GGUF_ALIGNMENT 32 /* unless the metadata has another */
 #define DVTI_GGUF_KEY 65535    /* the longest key */
@@ -230,6 +230,8 @@ static bool dvti_gguf_tensor(dvti_gguf *g) {
     if (!dvti_gguf_stored(g, x))
         return false;
     x->begin = dvti_signed(dvti_source_le(g->in, 8), 8);
+    if (x->begin < 0)
+        return dvti_tensors_wrong(&g->tensors, x, "begins at byte 2^63 of the data or later");
     if (g->in->ended)
         return dvti_source_wrong(g->in, "it ends within its header; fetch it again");
     return dvti_stored_bytes(&x->stored, &x->shape, &x->bytes) ||
@@ -237,10 +239,6 @@ static bool dvti_gguf_tensor(dvti_gguf *g) {
 }
 
 /* ---- the file ---- */
-DVTI_FN bool dvti_gguf_recognizes(dvti_source *in) {
-    return dvti_source_peek(in, 4) && memcmp(in->at, "GGUF", 4) == 0;
-}
-
 static bool dvti_gguf_begin(dvti_gguf *g) {
     uint64_t version, tensors, metadata, left;
     if (!dvti_gguf_recognizes(g->in))

@@ -30,23 +30,14 @@ static bool dvti_idx_type(unsigned type, dvti_stored *stored) {
 }
 
 static bool dvti_idx_parse(dvti_source *in, dvti_idx_header *header) {
-    bool whole = dvti_source_peek(in, 4);
-    const unsigned char *at = in->at;
+    const unsigned char *at;
     int i;
     memset(header, 0, sizeof *header);
-    if (!whole)
-        return dvti_source_wrong(
-            in,
-            "this is not an IDX file (it has %lld bytes); check that the path names the right file",
-            (long long)in->ready);
-    if (at[0] != 0 || at[1] != 0 || !dvti_idx_type(at[2], &header->stored) || at[3] == 0)
-        return dvti_source_wrong(
-            in,
-            "this is not an IDX file (it begins with %02x %02x %02x %02x); expected 00 00, a type "
-            "of "
-            "08, 09, 0b, 0c, 0d or 0e, and the number of axes: check that the path names the right "
-            "file",
-            at[0], at[1], at[2], at[3]);
+    if (!dvti_source_peek(in, 4) || in->at[0] != 0 || in->at[1] != 0 ||
+        !dvti_idx_type(in->at[2], &header->stored) || in->at[3] == 0)
+        return dvti_source_other_format(in, "an IDX file (those begin with 00 00, a type of 08, "
+                                            "09, 0b, 0c, 0d or 0e, and the number of axes)");
+    at = in->at;
     header->shape.ndim = at[3];
     if (header->shape.ndim > DVT_MAX_DIMS)
         return dvti_source_wrong(

@@ -1,22 +1,20 @@
 /* Reads and writes images as arrays (height, width, channels). The format is found by content when
    reading and by the path's extension when writing. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 /* ---- reading ---- */
 static dvt_array *dvti_image_read(dvti_source *in, dvt_ctx ctx) {
-    const char *is = "not a PNG, PPM or PGM file; check that the path names the right one, or "
-                     "convert the image";
     dvti_source_peek(in, 8);
     if (in->ready >= 8 && memcmp(in->at, "\x89PNG\r\n\x1a\n", 8) == 0)
         return dvti_png_read(in, ctx);
-    if (in->ready >= 2 && in->at[0] == 'P') {
-        if (strchr("2356", in->at[1]) && in->at[1])
-            return dvti_netpbm_read(in, ctx);
-        if (strchr("147", in->at[1]) && in->at[1])
-            is = "a PBM or PAM file; convert it to PNG, PPM or PGM";
-    } else if (in->ready >= 3 && memcmp(in->at, "\xff\xd8\xff", 3) == 0)
-        is = "a JPEG file; convert it to PNG, PPM or PGM";
-    dvti_source_wrong(in, "this is %s", is);
+    if (in->ready >= 2 && in->at[0] == 'P' && in->at[1] && strchr("2356", in->at[1]))
+        return dvti_netpbm_read(in, ctx);
+    if (in->ready >= 2 && in->at[0] == 'P' && in->at[1] && strchr("147", in->at[1]))
+        dvti_source_wrong(in, "this is a PBM or PAM file; convert it to PNG, PPM or PGM");
+    else if (in->ready >= 3 && memcmp(in->at, "\xff\xd8\xff", 3) == 0)
+        dvti_source_wrong(in, "this is a JPEG file; convert it to PNG, PPM or PGM");
+    else
+        dvti_source_other_format(in, "a PNG, PPM or PGM file");
     return NULL;
 }
 
@@ -53,17 +51,10 @@ typedef enum dvti_image_format {
 /* Finds the format by the extension, in small or capital letters. */
 static dvti_image_format dvti_image_format_of(const char *path) {
     static const char *const known[] = {"", ".png", ".ppm", ".pgm"};
-    size_t n = strlen(path), k;
-    char end[5];
-    int i;
-    for (k = 0; k < 4 && n >= 4; k++) {
-        char c = path[n - 4 + k];
-        end[k] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-    }
-    for (i = 1; n >= 4 && i < DVTI_LENGTH(known); i++)
-        if (memcmp(end, known[i], 4) == 0)
-            return (dvti_image_format)i;
-    return DVTI_IMAGE_NONE;
+    int i = DVTI_LENGTH(known) - 1;
+    while (i > 0 && !dvti_path_ends_with(path, known[i]))
+        i--;
+    return (dvti_image_format)i;
 }
 
 /* Fills the extents. Returns false with SHAPE set. */

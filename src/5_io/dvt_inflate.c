@@ -2,7 +2,7 @@
    are decoded bit by bit. A fast loop runs while input and output are far from their ends; a
    careful loop handles the rest. Decoding stops between two symbols when the output is full, and
    resumes later. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 #define DVTI_MAX_CODE DVTI_INFLATE_CODE
 #define DVTI_LOOKUP_BITS DVTI_INFLATE_LOOKUP

@@ -1,7 +1,7 @@
 /* JSON texts from untrusted sources (RFC 8259), read by a cursor. Memory holds only the latest
    string or number. Strings are checked as UTF-8, and their escapes are replaced. Values nest 32
    levels deep at most, which also bounds the recursion. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 #define DVTI_JSON_DEPTH 32
 
@@ -300,7 +300,9 @@ DVTI_FN bool dvti_json_size(dvti_json *json, int64_t *value) {
     for (at = json->text.at; *at >= '0' && *at <= '9'; at++)
         if (!dvti_mul(*value, 10, value) || !dvti_sum(*value, *at - '0', value))
             return dvti_json_wrong(json, "a number does not fit in 63 bits");
-    return *at == 0 || dvti_json_wrong(json, "a number is not a whole number from 0 on");
+    return *at == 0 ||
+           dvti_json_wrong(
+               json, "a number has a sign, a fraction or an exponent where a size is expected");
 }
 
 DVTI_FN bool dvti_json_skip(dvti_json *json) {

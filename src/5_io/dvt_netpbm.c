@@ -1,6 +1,6 @@
 /* Netpbm's PGM and PPM images: P2 and P3 in decimal, P5 and P6 in bytes. A header of words (magic
    number, width, height, largest value) with comments, then the samples, row by row. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 typedef struct dvti_netpbm {
     dvti_source *in;

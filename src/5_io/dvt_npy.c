@@ -188,9 +188,7 @@ static bool dvti_npy_parse(dvti_source *in, dvti_npy_header *header) {
     dvti_literal literal;
     memset(header, 0, sizeof *header);
     if (!dvti_source_peek(in, 6) || memcmp(in->at, "\x93NUMPY", 6) != 0)
-        return dvti_source_wrong(in,
-                                 "this is not an .npy file (those begin with \\x93NUMPY); check "
-                                 "that the path names the right file");
+        return dvti_source_other_format(in, "an .npy file (those begin with \\x93NUMPY)");
     dvti_source_skip(in, 6);
     major = (unsigned)dvti_source_le(in, 1);
     minor = (unsigned)dvti_source_le(in, 1);

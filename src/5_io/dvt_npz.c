@@ -1,9 +1,22 @@
 /* NumPy's .npz: a zip archive of .npy members. The writer produces one pass of bytes, so that it
    can also write to pipes: a stored member has its CRC in its header, and a deflated one in a data
    descriptor after it. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 /* ---- reading ---- */
+/* Drops the directories of the file system: names that end in / without content. */
+static void dvti_npz_drop_directories(dvti_zip *zip) {
+    int i, kept = 0;
+    for (i = 0; i < zip->n; i++) {
+        dvti_zip_member *m = &zip->member[i];
+        if (m->size == 0 && dvti_ends_with(m->name, (size_t)m->n_name, "/"))
+            dvti_free(m->name);
+        else
+            zip->member[kept++] = *m;
+    }
+    zip->n = kept;
+}
+
 /* Refuses archives of other files. */
 static bool dvti_npz_names(dvti_zip *zip) {
     const dvti_zip_member *other = NULL;
@@ -46,18 +59,15 @@ static bool dvti_npz_member(dvti_zip *zip, int i, dvt_array_list *list, dvt_ctx 
 
 static bool dvti_npz_fill(dvti_zip *zip, dvti_source *in, dvt_array_list *list, dvt_ctx ctx) {
     int i;
-    if (!dvti_zip_begin(zip, in) || !dvti_npz_names(zip) || !dvti_zip_check(zip))
+    if (!dvti_zip_begin(zip, in))
+        return false;
+    dvti_npz_drop_directories(zip);
+    if (!dvti_npz_names(zip) || !dvti_zip_check(zip))
         return false;
     for (i = 0; i < zip->n; i++)
         if (!dvti_npz_member(zip, i, list, ctx))
             return false;
     return dvti_npz_move_names(zip, list);
-}
-
-/* An archive without members begins with its end record. */
-DVTI_FN bool dvti_npz_recognizes(dvti_source *in) {
-    return dvti_source_peek(in, 4) &&
-           (memcmp(in->at, "PK\3\4", 4) == 0 || memcmp(in->at, "PK\5\6", 4) == 0);
 }
 
 DVTI_FN dvt_array_list *dvti_npz_list(dvti_source *in, dvt_ctx ctx) {
@@ -83,6 +93,7 @@ DVT_API dvt_array_list *dvt_load_npz(const char *path, dvt_ctx ctx) {
 /* ---- writing ---- */
 #define DVTI_NPZ_LARGE ((int64_t)0xffffffff) /* numbers from here on need zip64 */
 #define DVTI_NPZ_DAY 0x21                    /* 1980-01-01, so that equal arrays give equal files */
+#define DVTI_NPZ_PAD 6                       /* the least bytes of a field that aligns */
 
 typedef struct dvti_npz_out {
     dvti_file_out file;
@@ -146,19 +157,34 @@ static void dvti_npz_name(dvti_writer *to, const dvti_npz_entry *e) {
     dvti_writer_text(to, ".npy");
 }
 
+/* Returns the bytes of the field that moves the content of a stored member to a multiple of 64. The
+   .npy header has such a length too, so the elements can be mapped. */
+static int64_t dvti_npz_padding(const dvti_npz_out *out, const dvti_npz_entry *e) {
+    int64_t end = out->at + 30 + (int64_t)strlen(e->name) + 4 + (e->wide ? 20 : 0);
+    int64_t n = -end & 63;
+    return out->compressed ? 0 : n && n < DVTI_NPZ_PAD ? n + 64 : n;
+}
+
 /* Writes the local header, with a zip64 field for both sizes if the member is wide. */
 static bool dvti_npz_put_local(dvti_npz_out *out, const dvti_npz_entry *e) {
     dvti_writer head = dvti_writer_begin();
     bool known = !out->compressed;
+    int64_t padding = dvti_npz_padding(out, e);
     dvti_writer_bytes(&head, "PK\3\4", 4);
     dvti_npz_head(&head, out, e, e->wide, known);
-    dvti_writer_le(&head, e->wide ? 20 : 0, 2);
+    dvti_writer_le(&head, (e->wide ? 20u : 0u) + (uint64_t)padding, 2);
     dvti_npz_name(&head, e);
     if (e->wide) {
         dvti_writer_le(&head, 1, 2);
         dvti_writer_le(&head, 16, 2);
         dvti_writer_le(&head, known ? (uint64_t)e->size : 0, 8);
         dvti_writer_le(&head, known ? (uint64_t)e->packed : 0, 8);
+    }
+    if (padding) {
+        dvti_writer_le(&head, 0xd935, 2); /* the field of Android's zipalign: alignment, zeros */
+        dvti_writer_le(&head, (uint64_t)padding - 4, 2);
+        dvti_writer_le(&head, 64, 2);
+        dvti_writer_repeat(&head, 0, padding - DVTI_NPZ_PAD);
     }
     return dvti_npz_put_text(out, &head);
 }
@@ -350,3 +376,4 @@ DVT_API dvt_status dvt_save_npz_compressed(const char *path, dvt_array *const *a
 
 #undef DVTI_NPZ_LARGE
 #undef DVTI_NPZ_DAY
+#undef DVTI_NPZ_PAD

@@ -2,7 +2,7 @@
    so neither the locale nor the rounding mode matters. Up to 19 digits times 10^-27 to 10^27 need
    128 bits, all others a quotient of big integers. */
 #include "1_base/dvt_rng.h"
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 /* The exact decimal text between two adjacent float64 has at most 768 digits. Digits beyond this
    number only say whether the rest is 0. */
@@ -114,14 +114,20 @@ typedef struct dvti_leading {
     bool rest; /* r is not 0 */
 } dvti_leading;
 
-/* Moves the highest bit to the top, and returns by how much. */
+/* Moves the highest bit of *x, which is not 0, to the top, and returns by how much. */
 static int dvti_to_top(uint64_t *x) {
-    int shift = 0, step;
+    int shift = 0;
+#if defined(__GNUC__) || defined(__clang__)
+    shift = __builtin_clzll(*x);
+    *x <<= shift;
+#else
+    int step;
     for (step = 32; step; step /= 2)
         if (!(*x >> (64 - step))) {
             *x <<= step;
             shift += step;
         }
+#endif
     return shift;
 }
 
@@ -140,12 +146,11 @@ static uint64_t dvti_divide_step(uint64_t *rest, uint64_t digit, uint64_t diviso
     return quotient;
 }
 
-static dvti_leading dvti_leading_short(const dvti_decimal *x) {
-    int exponent = (int)x->exponent, power = exponent < 0 ? -exponent : exponent, i;
-    uint64_t value = 0, fives = 1, rest;
+/* Returns the leading bits of value * 10^exponent, for value > 0. */
+static dvti_leading dvti_leading_short(uint64_t value, int exponent) {
+    int power = exponent < 0 ? -exponent : exponent, i;
+    uint64_t fives = 1, rest;
     dvti_leading q;
-    for (i = 0; i < x->n; i++)
-        value = 10 * value + (uint64_t)(x->digit[i] - '0');
     for (i = 0; i < power; i++)
         fives *= 5;
     q.exponent = exponent;
@@ -226,6 +231,14 @@ static uint64_t dvti_leading_round(dvti_leading q, dvti_float_layout layout) {
     return kept;
 }
 
+static uint64_t dvti_digits_value(const char *digit, int n) {
+    uint64_t value = 0;
+    int i;
+    for (i = 0; i < n; i++)
+        value = 10 * value + (uint64_t)(digit[i] - '0');
+    return value;
+}
+
 static uint64_t dvti_decimal_bits(const dvti_decimal *x, dvti_float_layout layout) {
     const uint64_t infinity = (((uint64_t)1 << layout.exponent_bits) - 1) << layout.fraction_bits;
     uint64_t bits;
@@ -237,7 +250,8 @@ static uint64_t dvti_decimal_bits(const dvti_decimal *x, dvti_float_layout layou
         bits = infinity;
     else if (x->n <= DVTI_SHORT_DIGITS && x->exponent >= -DVTI_SHORT_POWER &&
              x->exponent <= DVTI_SHORT_POWER)
-        bits = dvti_leading_round(dvti_leading_short(x), layout);
+        bits = dvti_leading_round(
+            dvti_leading_short(dvti_digits_value(x->digit, x->n), (int)x->exponent), layout);
     else
         bits = dvti_leading_round(dvti_leading_long(x), layout);
     return bits | (uint64_t)x->negative << (layout.fraction_bits + layout.exponent_bits);
@@ -263,10 +277,51 @@ static bool dvti_decimal_int(const dvti_decimal *x, int64_t *out) {
     return true;
 }
 
+/* The numbers of most files: a minus or none, digits, at most one point. */
+typedef struct dvti_plain_number {
+    bool negative;
+    uint64_t value;
+    int exponent; /* of 10; 0 or less */
+} dvti_plain_number;
+
+/* Returns false for any other text, and for one of more than 19 characters. */
+static bool dvti_plain_read(dvti_plain_number *x, const char *text, size_t n, char point) {
+    const char *at = text, *const end = text + n, *fraction = NULL;
+    uint64_t value = 0;
+    if (n == 0 || n > DVTI_SHORT_DIGITS)
+        return false;
+    x->negative = *at == '-';
+    at += x->negative;
+    text = at;
+    for (; at < end; at++) {
+        unsigned digit = (unsigned)(unsigned char)*at - '0';
+        if (digit <= 9)
+            value = 10 * value + digit;
+        else if (*at == point && !fraction)
+            fraction = at + 1;
+        else
+            return false;
+    }
+    x->value = value;
+    x->exponent = fraction ? -(int)(end - fraction) : 0;
+    return end - text > (fraction ? 1 : 0);
+}
+
 DVTI_FN dvti_parsed dvti_number_parse(const char *text, size_t n, char point, dvt_dtype dtype,
                                       void *to, int64_t i) {
+    dvti_plain_number plain;
     dvti_decimal x;
     int64_t value;
+    if (dvt_dtype_is_float(dtype) && dvti_plain_read(&plain, text, n, point)) {
+        dvti_float_layout layout = dvti_float_layout_of(dtype);
+        uint64_t bits =
+            plain.value
+                ? dvti_leading_round(dvti_leading_short(plain.value, plain.exponent), layout)
+                : 0;
+        bits |= (uint64_t)plain.negative << (layout.fraction_bits + layout.exponent_bits);
+        dvti_store_bits((char *)to, (int)dvt_dtype_size(dtype), i, bits);
+        return DVTI_PARSED;
+    }
     if (!dvti_decimal_read(&x, text, n, point))
         return DVTI_PARSED_TEXT;
     if (dvt_dtype_is_float(dtype)) {

@@ -1,6 +1,6 @@
 /* Writes PNG: gray or RGB, with or without alpha, of 8 or 16 bits. Every row gets the filter whose
    result has the smallest sum of absolute values, which the PNG specification suggests. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 typedef struct dvti_png_out {
     dvti_file_out *file;

@@ -4,9 +4,8 @@
     "0.weight": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
 
    Everything is little-endian and in C order. Source: the README of huggingface/safetensors. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
-#define DVTI_SAFETENSORS_HEADER 100000000 /* the limit of the format */
 #define DVTI_SAFETENSORS_METADATA "__metadata__"
 
 static bool dvti_safetensors_dtype(const char *name, dvti_stored *stored) {
@@ -164,11 +163,6 @@ static bool dvti_safetensors_members(dvti_tensors *t, dvti_json *json) {
         }
     }
     return dvti_json_end(json);
-}
-
-DVTI_FN bool dvti_safetensors_recognizes(dvti_source *in) {
-    return dvti_source_peek(in, 9) && in->at[8] == '{' &&
-           dvti_bytes_value(in->at, 8, false) <= DVTI_SAFETENSORS_HEADER;
 }
 
 static bool dvti_safetensors_header(dvti_tensors *t) {
@@ -412,5 +406,4 @@ DVTI_FN dvt_status dvti_safetensors_save(const char *function, const char *path,
     return dvti_safetensors_save_all(&o, path);
 }
 
-#undef DVTI_SAFETENSORS_HEADER
 #undef DVTI_SAFETENSORS_METADATA

@@ -5,7 +5,7 @@
 
    Shards are read one after the other. Each must have exactly the arrays that the index promises,
    and be a file in the directory of the index. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 typedef struct dvti_shard_entry {
     char *name, *file;
@@ -19,10 +19,6 @@ typedef struct dvti_shards {
     int n;
     size_t capacity;
 } dvti_shards;
-
-DVTI_FN bool dvti_shards_recognizes(dvti_source *in) {
-    return dvti_source_peek(in, 1) && *in->at == '{' && !dvti_safetensors_recognizes(in);
-}
 
 /* ---- the index ---- */
 static bool dvti_shards_memory(const dvti_shards *s, size_t bytes) {
@@ -185,7 +181,8 @@ static bool dvti_shards_read(dvti_shards *s, const dvti_shard_entry *entry, int 
     memcpy(path, s->in->what, directory);
     memcpy(path + directory, entry->file, strlen(entry->file) + 1);
     scope = dvt_scope_begin();
-    shard = dvti_list_load(s->in->function, path, ctx, dvti_safetensors_list);
+    shard = (s->in->mapping ? dvti_list_map : dvti_list_load)(s->in->function, path, ctx,
+                                                              dvti_safetensors_list);
     good = shard && dvti_shards_take(s, shard, entry, n) && dvti_shards_metadata(s, shard);
     dvt_scope_end(&scope);
     dvti_free(path);
@@ -211,7 +208,7 @@ DVTI_FN dvt_array_list *dvti_shards_list(dvti_source *in, dvt_ctx ctx) {
     int i;
     memset(&s, 0, sizeof s);
     s.in = in;
-    if (in->fd < 0) {
+    if (!in->path) {
         dvti_source_wrong(in, "this is JSON, perhaps the index of a model in several safetensors "
                               "files; load it by its path, because it names files");
         return NULL;

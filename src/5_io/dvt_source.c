@@ -35,6 +35,7 @@ DVTI_FN bool dvti_source_part(dvti_source *in, const dvti_source *whole, dvti_so
                               void *user, int64_t bytes, bool known) {
     dvti_source_memory(in, whole->function, NULL, 0);
     in->what = whole->what;
+    in->path = whole->path;
     in->user = user;
     in->remaining = bytes;
     in->known = known;
@@ -107,7 +108,7 @@ DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char 
         dvti_null(function, "path");
         return false;
     }
-    in->what = path;
+    in->what = in->path = path;
     errno = 0;
     in->fd = dvti_fd_open_read(path, &info);
     if (in->fd < 0)
@@ -132,6 +133,8 @@ static bool dvti_source_seek_file(dvti_source *in, int64_t at, int64_t size) {
 static void dvti_source_close_file(dvti_source *in) {
     if (in->fd >= 0)
         (void)dvti_fd_close(in->fd);
+    if (in->mapping)
+        dvti_map_release(in->mapping);
 }
 #else
 static bool dvti_source_seek_file(dvti_source *in, int64_t at, int64_t size) {
@@ -151,6 +154,7 @@ DVTI_FN void dvti_source_close(dvti_source *in) {
     dvti_free(in->buffer);
     dvti_unpack_free(in->unpack);
     in->fd = -1;
+    in->mapping = NULL;
     in->buffer = NULL;
     in->pull = NULL;
     in->unpack = NULL;

@@ -32,8 +32,7 @@ static bool dvti_host_is_big_endian(void) {
     return first == 0;
 }
 
-/* Returns whether the bytes of the file are those of the array. */
-static bool dvti_stored_as_is(const dvti_stored *stored) {
+DVTI_FN bool dvti_stored_as_is(const dvti_stored *stored) {
     return stored->kind != 'b' && stored->bytes == (int)dvt_dtype_size(stored->dtype) &&
            (stored->bytes == 1 || stored->big_endian == dvti_host_is_big_endian()) &&
            (stored->kind != 'u' || stored->bytes == 1);
@@ -178,23 +177,24 @@ DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape
     return dvti_mul(n, stored->bytes, bytes);
 }
 
+DVTI_FN dvt_array *dvti_stored_to_ctx(const char *function, dvt_array *host, dvt_ctx ctx) {
+    dvt_array *x;
+    if (dvti_is_host_memory(ctx))
+        return host;
+    x = dvti_array_new(function, host->shape, host->dtype, ctx);
+    return x && dvti_copy_elements(function, x, host) == DVT_OK ? x : NULL;
+}
+
 DVTI_FN dvt_array *dvti_stored_filled(const char *function, dvt_shape shape, dvt_dtype dtype,
                                       dvt_ctx ctx, bool (*fill)(void *user, dvt_array *host),
                                       void *user) {
     dvt_array *host, *result = NULL;
     dvt_scope_guard scope;
-    bool filled;
     ctx = dvti_ctx(ctx);
     scope = dvt_scope_begin();
     host = dvti_array_new(function, shape, dtype, dvti_is_host_memory(ctx) ? ctx : dvt_cpu());
-    filled = host && fill(user, host);
-    if (filled && dvti_is_host_memory(ctx))
-        result = host;
-    else if (filled) {
-        result = dvti_array_new(function, shape, dtype, ctx);
-        if (result && dvti_copy_elements(function, result, host) != DVT_OK)
-            result = NULL;
-    }
+    if (host && fill(user, host))
+        result = dvti_stored_to_ctx(function, host, ctx);
     dvt_keep(result);
     dvt_scope_end(&scope);
     return result;
@@ -216,6 +216,8 @@ static bool dvti_stored_run(void *user, dvt_array *host) {
 DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
                                      bool fortran_order, dvt_ctx ctx) {
     dvti_stored_job job;
+    if (dvti_stored_maps(stored, in, shape))
+        return dvti_stored_mapped(stored, in, shape, fortran_order, ctx);
     job.stored = stored;
     job.in = in;
     job.fortran_order = fortran_order;

@@ -2,7 +2,7 @@
    before any element is read: they fill the data without holes and without overlaps. So no byte of
    a file has two meanings, and none is hidden. Tensors are read in the order of their places. So
    pipes and memory work as files do. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 DVTI_FN bool dvti_tensors_begin(dvti_tensors *t, dvti_source *in) {
     memset(t, 0, sizeof *t);

@@ -1,7 +1,7 @@
 /* Decompresses what wraps deflate: gzip (RFC 1952) with all optional header fields and several
    members, zlib (RFC 1950), and the members of zip archives. Verifies lengths and checksums. The
    result is a source that inflates while it is read. Needs 110 KiB of memory for any size. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 typedef enum dvti_wrapper { DVTI_GZIP, DVTI_ZLIB, DVTI_ZIPPED } dvti_wrapper;
 
@@ -230,6 +230,7 @@ DVTI_FN bool dvti_source_gunzip(dvti_source *in) {
     in->known = false;
     in->seekable = false;
     in->fd = -1;
+    in->mapping = NULL;
     in->buffer = NULL;
     in->pull = NULL;
     in->at = g->inflater.out;
@@ -242,6 +243,7 @@ static bool dvti_source_single(dvti_source *in, dvti_source *raw, dvti_wrapper w
                                int64_t bytes) {
     dvti_source_memory(in, raw->function, NULL, 0);
     in->what = raw->what;
+    in->path = raw->path;
     in->seekable = false;
     if (!dvti_unpack_new(in, wrapper))
         return false;

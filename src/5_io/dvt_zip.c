@@ -3,7 +3,7 @@
    agree, members must not overlap, and all CRCs are checked. Source: PKWARE's APPNOTE 6.3.
 
    | local header, content[, descriptor] of each member | directory | [zip64 end] | end record | */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 
 #define DVTI_ZIP_END 22 /* bytes of the fixed parts of records */
 #define DVTI_ZIP_END_64 56
@@ -213,10 +213,9 @@ DVTI_FN bool dvti_zip_begin(dvti_zip *zip, dvti_source *in) {
     memset(&end, 0, sizeof end);
     zip->in = in;
     dvti_crc_build(&zip->crc);
-    if (!dvti_source_peek(in, 4) ||
-        (memcmp(in->at, "PK\3\4", 4) != 0 && memcmp(in->at, "PK\5\6", 4) != 0))
-        return dvti_source_wrong(in, "this is not an .npz file, which is a zip archive and begins "
-                                     "with PK; check that the path names the right file");
+    if (!dvti_npz_recognizes(in))
+        return dvti_source_other_format(in, "an .npz file (those are zip archives and begin with "
+                                            "PK)");
     return dvti_zip_find_end(zip, &at) && dvti_zip_read_end(zip, at, &end) &&
            dvti_zip_entries(zip, &end);
 }
@@ -364,8 +363,13 @@ DVTI_FN bool dvti_zip_open(dvti_zip *zip, int i, dvti_source *content) {
                                  "the header of member \"%.100s\" disagrees with the directory; "
                                  "fetch or write the file again",
                                  m->name);
-    ok = m->method ? dvti_source_zipped(content, in, m->packed, m->size, m->crc)
-                   : dvti_source_part(content, in, dvti_zip_pull, zip, m->size, true);
+    ok = true;
+    if (m->method)
+        ok = dvti_source_zipped(content, in, m->packed, m->size, m->crc);
+    else if (in->mapping)
+        dvti_source_window(content, in, m->size); /* a CRC would read all pages */
+    else
+        ok = dvti_source_part(content, in, dvti_zip_pull, zip, m->size, true);
     snprintf(zip->what, sizeof zip->what, "member \"%.100s\" of %.200s", m->name, in->what);
     content->what = zip->what;
     return ok;

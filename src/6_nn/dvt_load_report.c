@@ -19,6 +19,39 @@ static bool dvti_load_is_first(const dvti_load *load, size_t k) {
     return true;
 }
 
+/* Returns the parameter's shape as text, with ? for extents that any array may have. */
+static const char *dvti_report_shape(const dvt_param *p) {
+    char *buffer = dvti_name_buffer();
+    dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
+    int i;
+    if (dvti_shape_known(p->shape))
+        return dvti_shape_text(p->shape);
+    for (i = 0; i < p->shape.ndim; i++) {
+        dvti_text_add(&text, i ? ", " : "(");
+        if (p->shape.dim[i])
+            dvti_text_add(&text, "%lld", (long long)p->shape.dim[i]);
+        else
+            dvti_text_add(&text, "?");
+    }
+    dvti_text_add(&text, p->shape.ndim == 1 ? ",)" : ")");
+    return buffer;
+}
+
+/* Returns the name of array i of the file, and the one that the map gives it. */
+static const char *dvti_report_name(const dvti_load *load, int i) {
+    const char *name = dvt_array_list_name(load->file, i), *mapped = name;
+    char *both;
+    size_t k;
+    for (k = 0; k < load->n_target && mapped == name; k++)
+        if (load->target[k].file == i && *load->target[k].name)
+            mapped = load->target[k].name;
+    if (strcmp(mapped, name) == 0)
+        return name;
+    both = dvti_name_buffer();
+    snprintf(both, DVTI_NAME_SIZE, "%.28s' as '%.28s", name, mapped); /* dvti_brief adds quotes */
+    return both;
+}
+
 typedef bool (*dvti_load_fault)(const dvti_load *load, int i);
 
 static bool dvti_load_misses(const dvti_load *load, int k) {
@@ -82,7 +115,7 @@ static const char *dvti_faults_net_name(const void *user, int i) {
 
 static const char *dvti_faults_file_name(const void *user, int i) {
     const dvti_faults *faults = (const dvti_faults *)user;
-    return dvt_array_list_name(faults->load->file, dvti_faults_at(faults, i));
+    return dvti_report_name(faults->load, dvti_faults_at(faults, i));
 }
 
 static const char *dvti_report_net_name(const void *user, int i) {
@@ -90,7 +123,7 @@ static const char *dvti_report_net_name(const void *user, int i) {
 }
 
 static const char *dvti_report_file_name(const void *user, int i) {
-    return dvt_array_list_name(((const dvti_load *)user)->file, i);
+    return dvti_report_name((const dvti_load *)user, i);
 }
 
 /* ---- faults of one kind ---- */
@@ -130,7 +163,7 @@ static void dvti_report_shape_list(dvti_text *text, const dvti_faults *shapes) {
     for (i = 0; i < shapes->n && i < 4; i++) {
         int k = dvti_faults_at(shapes, i);
         dvti_text_add(text, "%s'%.60s' expected %s vs saved %s", i ? ", " : "",
-                      load->named.item[k].name, dvti_shape_text(load->named.item[k].param->shape),
+                      load->named.item[k].name, dvti_report_shape(load->named.item[k].param),
                       dvti_shape_text(dvti_load_saved(load, k)->shape));
     }
     if (shapes->n > 4)
@@ -142,11 +175,12 @@ static void dvti_report_shapes(dvti_text *text, const dvti_faults *shapes) {
     const dvti_named *first = &load->named.item[shapes->first];
     dvti_text_add(text,
                   "Failed loading Parameter '%.100s' from saved params: shape incompatible "
-                  "expected %s vs saved %s (%.100s in '%.200s'), where an expected 0 is any extent "
-                  "above 0; load it into a net of the same layers",
-                  dvti_param_name(first->param), dvti_shape_text(first->param->shape),
+                  "expected %s vs saved %s (%.100s in '%.200s')%s; load it into a net of the same "
+                  "layers",
+                  dvti_param_name(first->param), dvti_report_shape(first->param),
                   dvti_shape_text(dvti_load_saved(load, shapes->first)->shape), first->name,
-                  load->path);
+                  load->path,
+                  dvti_shape_known(first->param->shape) ? "" : ", where ? is any extent above 0");
     if (shapes->n > 1) {
         dvti_text_add(text, ". All: ");
         dvti_report_shape_list(text, shapes);

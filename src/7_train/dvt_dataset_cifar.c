@@ -1,6 +1,24 @@
 /* CIFAR-10 and CIFAR-100 from the directories that their archives contain. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 #include "7_train/dvt_train_internal.h"
+
+#if defined(DEVTENSOR_NO_FORMATS)
+DVT_API dvt_dataset *dvt_dataset_cifar10(const char *folder, dvt_dataset_part part) {
+    (void)folder;
+    (void)part;
+    dvti_no_formats("dvt_dataset_cifar10");
+    return NULL;
+}
+
+DVT_API dvt_dataset *dvt_dataset_cifar100(const char *folder, dvt_dataset_part part,
+                                          dvt_cifar100_labels labels) {
+    (void)folder;
+    (void)part;
+    (void)labels;
+    dvti_no_formats("dvt_dataset_cifar100");
+    return NULL;
+}
+#else
 
 #define DVTI_CIFAR_FILES 5
 
@@ -145,3 +163,5 @@ DVT_API dvt_dataset *dvt_dataset_cifar100(const char *folder, dvt_dataset_part p
 }
 
 #undef DVTI_CIFAR_FILES
+
+#endif

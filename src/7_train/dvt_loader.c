@@ -1,6 +1,6 @@
-/* The loader: batches in the order of an epoch (dvt_order.c). Worker threads make batches in
-   advance, into the slots of a ring. The caller takes them out in order, so the number of workers
-   changes only the speed.
+/* The loader: batches in the order of an epoch (dvt_order.c), in one part per context. Worker
+   threads make batches in advance and copy their parts, into the slots of a ring. The caller takes
+   them out in order, so the number of workers changes only the speed.
 
              taken                     making
                |                         |
@@ -14,7 +14,7 @@ typedef enum dvti_made_state { DVTI_MADE_EMPTY, DVTI_MADE_READY, DVTI_MADE_FAILE
 /* A batch made by a worker, or its error. */
 typedef struct dvti_made {
     dvti_made_state state;
-    dvt_array *x, *y; /* owned */
+    dvt_array *part[2 * DVT_MAX_CONTEXTS]; /* of x on every context, then of y; owned */
     dvt_status status;
     bool logged; /* the error was logged when it happened */
     char message[1024];
@@ -61,16 +61,36 @@ static int64_t dvti_batch_length(const dvt_loader *l, int64_t batch) {
     return DVTI_MIN(l->desc.batch_size, l->order.length - batch * l->desc.batch_size);
 }
 
+/* Makes a batch in the current scope: the parts of x, then those of y. */
+static bool dvti_loader_make(const dvt_loader *l, const uint32_t key[2], const int64_t *index,
+                             int64_t n, dvt_array **part) {
+    static const char *const function = "dvt_loader_next";
+    dvt_scope_guard scope = dvt_scope_begin();
+    const dvt_ctx_list *ctxs = &l->desc.ctxs;
+    dvt_array *x, *y;
+    int i;
+    bool ok = dvti_batch_make(function, &l->batcher, key, index, n, &x, &y) &&
+              dvti_split_and_load(function, x, *ctxs, false, part) == DVT_OK &&
+              dvti_split_and_load(function, y, *ctxs, false, part + ctxs->n) == DVT_OK;
+    for (i = 0; ok && i < 2 * ctxs->n; i++)
+        dvt_keep(part[i]);
+    dvt_scope_end(&scope);
+    return ok;
+}
+
 /* ---- workers; the lock protects what they share with the caller ---- */
+static void dvti_made_clear(const dvt_loader *l, dvti_made *made) {
+    int i;
+    for (i = 0; made->state == DVTI_MADE_READY && i < 2 * l->desc.ctxs.n; i++)
+        dvti_disown(made->part[i]);
+    made->state = DVTI_MADE_EMPTY;
+}
+
 /* Empties the ring and restarts at the batch that the caller takes next. */
 static void dvti_ring_restart(dvt_loader *l) {
     int i;
-    for (i = 0; i < l->slots; i++) {
-        dvti_disown(l->slot[i].x);
-        dvti_disown(l->slot[i].y);
-        l->slot[i].x = l->slot[i].y = NULL;
-        l->slot[i].state = DVTI_MADE_EMPTY;
-    }
+    for (i = 0; i < l->slots; i++)
+        dvti_made_clear(l, &l->slot[i]);
     l->generation++;
     l->making = l->taken;
 }
@@ -86,16 +106,15 @@ static void dvti_loader_unlock_all(dvt_loader *l) {
 #if DVTI_THREADS
 static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
     dvt_scope_guard scope = dvt_scope_begin();
+    int i;
     dvt_clear_error();
     memset(made, 0, sizeof *made);
     made->state = DVTI_MADE_FAILED;
-    if (dvti_batch_make("dvt_loader_next", &w->loader->batcher, w->key, w->index, n, &made->x,
-                        &made->y)) {
-        dvti_own(made->x);
-        dvti_own(made->y);
+    if (dvti_loader_make(w->loader, w->key, w->index, n, made->part)) {
+        for (i = 0; i < 2 * w->loader->desc.ctxs.n; i++)
+            dvti_own(made->part[i]);
         made->state = DVTI_MADE_READY;
     } else {
-        made->x = made->y = NULL;
         made->status = dvt_error_code();
         made->logged = true;
         snprintf(made->message, sizeof made->message, "%s", dvt_error());
@@ -144,10 +163,8 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
         if (generation == l->generation) {
             l->slot[batch % l->slots] = made;
             dvti_cond_broadcast(&l->done);
-        } else {
-            dvti_disown(made.x);
-            dvti_disown(made.y);
-        }
+        } else
+            dvti_made_clear(l, &made);
     }
     dvti_mutex_unlock(&l->lock);
     return 0;
@@ -204,19 +221,20 @@ static void dvti_workers_forget(dvt_loader *l) {
     dvti_ring_restart(l);
 }
 
-/* Moves both arrays to the caller's scope, or neither. */
-static bool dvti_made_give(dvti_made *slot) {
-    if (!dvti_scope_give(slot->x))
-        return false;
-    if (!dvti_scope_give(slot->y)) {
-        dvti_scope_take(slot->x);
-        return false;
-    }
-    return true;
+/* Moves all parts to the caller's scope, or none. */
+static bool dvti_made_give(dvti_made *slot, int n) {
+    int i = 0;
+    while (i < n && dvti_scope_give(slot->part[i]))
+        i++;
+    if (i == n)
+        return true;
+    while (i > 0)
+        dvti_scope_take(slot->part[--i]);
+    return false;
 }
 
 /* Takes the next batch out of the ring. A failed batch is retried at the next call. */
-static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
+static bool dvti_ring_take(dvt_loader *l, dvt_array **part) {
     dvti_made *slot = &l->slot[l->taken % l->slots];
     char message[sizeof slot->message];
     dvt_status status = DVT_OK;
@@ -230,13 +248,11 @@ static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
         logged = slot->logged;
         memcpy(message, slot->message, sizeof message);
         dvti_ring_restart(l);
-    } else if (!dvti_made_give(slot)) {
+    } else if (!dvti_made_give(slot, 2 * l->desc.ctxs.n)) {
         status = DVT_ERR_HOST_MEMORY;
         snprintf(message, sizeof message, "dvt_loader_next: no host memory left for the batch");
     } else {
-        *x = slot->x;
-        *y = slot->y;
-        slot->x = slot->y = NULL;
+        memcpy(part, slot->part, sizeof slot->part);
         slot->state = DVTI_MADE_EMPTY;
         l->taken++;
         dvti_cond_signal(&l->work);
@@ -262,10 +278,9 @@ static void dvti_workers_forget(dvt_loader *l) {
     (void)l;
 }
 
-static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
+static bool dvti_ring_take(dvt_loader *l, dvt_array **part) {
     (void)l;
-    (void)x;
-    (void)y;
+    (void)part;
     return false;
 }
 #endif
@@ -287,6 +302,7 @@ static void dvti_loader_destroy(void *object) {
 }
 
 static dvt_status dvti_loader_check(const char *function, const dvt_loader_desc *desc) {
+    int i;
     if (desc->batch_size < 1)
         return dvti_fail(DVT_ERR_RANGE, "%s: batch_size is %lld; expected at least 1", function,
                          (long long)desc->batch_size);
@@ -298,12 +314,19 @@ static dvt_status dvti_loader_check(const char *function, const dvt_loader_desc 
     if (desc->num_workers < 0 || desc->num_workers > DVTI_MAX_WORKERS)
         return dvti_fail(DVT_ERR_RANGE, "%s: num_workers is %d; expected 0 to %d", function,
                          desc->num_workers, DVTI_MAX_WORKERS);
+    if (desc->ctxs.n < 0 || desc->ctxs.n > DVT_MAX_CONTEXTS)
+        return dvti_fail(DVT_ERR_RANGE, "%s: %d contexts; expected 0 to %d", function, desc->ctxs.n,
+                         DVT_MAX_CONTEXTS);
+    for (i = 0; i < desc->ctxs.n; i++)
+        if (!dvti_device_exists(function, dvti_ctx(desc->ctxs.ctx[i])))
+            return dvti_failure();
     return DVT_OK;
 }
 
 DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *desc) {
     static const char *const function = "dvt_loader_new";
     dvt_loader *l;
+    int i;
     if (!data || !desc) {
         dvti_null(function, data ? "desc" : "data");
         return NULL;
@@ -317,6 +340,10 @@ DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *des
     }
     dvti_loader_unlock_all(l);
     l->desc = *desc;
+    if (l->desc.ctxs.n == 0)
+        l->desc.ctxs.ctx[l->desc.ctxs.n++] = dvt_cpu();
+    for (i = 0; i < l->desc.ctxs.n; i++) /* the default context is the one of this thread, now */
+        l->desc.ctxs.ctx[i] = dvti_ctx(l->desc.ctxs.ctx[i]);
     if (!dvti_object_begin(l, dvti_loader_destroy, function)) {
         dvti_free(l);
         return NULL;
@@ -339,7 +366,7 @@ static void dvti_epoch_close(dvt_loader *l) {
     l->order.epoch++;
 }
 
-static bool dvti_loader_advance(dvt_loader *l, dvt_array **x, dvt_array **y) {
+static bool dvti_loader_advance(dvt_loader *l, dvt_array **part) {
     static const char *const function = "dvt_loader_next";
     bool ok;
     dvti_workers_forget(l);
@@ -359,25 +386,53 @@ static bool dvti_loader_advance(dvt_loader *l, dvt_array **x, dvt_array **y) {
         return false;
     }
     if (l->started)
-        return dvti_ring_take(l, x, y);
-    ok = dvti_batch_make(function, &l->batcher, l->order.key,
-                         l->order.sample + l->taken * l->desc.batch_size,
-                         dvti_batch_length(l, l->taken), x, y);
+        return dvti_ring_take(l, part);
+    ok = dvti_loader_make(l, l->order.key, l->order.sample + l->taken * l->desc.batch_size,
+                          dvti_batch_length(l, l->taken), part);
     if (ok)
         l->taken++;
     return ok;
 }
 
+static bool dvti_loader_parts(const char *function, dvt_loader *loader, int n, dvt_array **x,
+                              dvt_array **y) {
+    dvt_array *part[2 * DVT_MAX_CONTEXTS];
+    const size_t bytes = (size_t)n * sizeof *part;
+    bool ok;
+    if (x)
+        memset((void *)x, 0, bytes);
+    if (y)
+        memset((void *)y, 0, bytes);
+    if (!loader || !x || !y) {
+        dvti_null(function, !loader ? "loader" : !x ? "x" : "y");
+        return false;
+    }
+    ok = dvti_loader_advance(loader, part);
+    if (ok) {
+        memcpy((void *)x, (void *)part, bytes);
+        memcpy((void *)y, (void *)(part + n), bytes);
+    }
+    return ok;
+}
+
 DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y) {
+    if (!loader || loader->desc.ctxs.n == 1)
+        return dvti_loader_parts("dvt_loader_next", loader, 1, x, y);
     if (x)
         *x = NULL;
     if (y)
         *y = NULL;
-    if (!loader || !x || !y) {
-        dvti_null("dvt_loader_next", !loader ? "loader" : !x ? "x" : "y");
-        return false;
-    }
-    return dvti_loader_advance(loader, x, y);
+    dvti_fail(
+        DVT_ERR_VALUE,
+        "dvt_loader_next: the loader has %d contexts; expected one, because a batch of several "
+        "is no single array: use dvt_loader_next_parts",
+        loader->desc.ctxs.n);
+    return false;
+}
+
+DVT_API bool dvt_loader_next_parts(dvt_loader *loader, dvt_array **x, dvt_array **y) {
+    return dvti_loader_parts("dvt_loader_next_parts", loader, loader ? loader->desc.ctxs.n : 0, x,
+                             y);
 }
 
 /* Restarts at the first batch. If the last batch was taken, the epoch ends first, so a caller who

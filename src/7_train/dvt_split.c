@@ -23,8 +23,8 @@ static dvt_status dvti_split_check(const char *function, dvt_array *x, const dvt
                      function, dvti_shape_text(x->shape), ctxs->n, list, ctxs->n);
 }
 
-static dvt_status dvti_split_and_load(const char *function, dvt_array *x, dvt_ctx_list ctxs,
-                                      bool even_split, dvt_array **out) {
+DVTI_FN dvt_status dvti_split_and_load(const char *function, dvt_array *x, dvt_ctx_list ctxs,
+                                       bool even_split, dvt_array **out) {
     dvt_array *part[DVT_MAX_CONTEXTS];
     dvt_status status;
     dvt_scope_guard scope;

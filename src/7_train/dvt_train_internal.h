@@ -182,6 +182,10 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
                              const uint32_t key[2], const int64_t *index, int64_t n, dvt_array **x,
                              dvt_array **y);
 
+/* Implements dvt_split_and_load and dvt_array_split_and_load; `function` is for messages. */
+DVTI_FN dvt_status dvti_split_and_load(const char *function, dvt_array *x, dvt_ctx_list ctxs,
+                                       bool even_split, dvt_array **out);
+
 /* ---- the order of a loader's samples ---- */
 typedef struct dvti_order {
     int64_t *sample; /* of an epoch; those left over from the last one come first */

@@ -215,7 +215,7 @@ start renamed renamed $CC
 has g++ && start two_units_cxx two_units "$D/two_cxx" "$LIBRARY" g++ -x c++ -std=c++11
 
 # ---- every switch alone, two sets of switches, and all together ----
-switches="NO_THREADS NO_CUDA NO_FILES NO_NN NO_AVX512 NO_SIMD PLAIN_TARGET NO_CALL_SITES"
+switches="NO_THREADS NO_CUDA NO_FILES NO_FORMATS NO_NN NO_AVX512 NO_SIMD PLAIN_TARGET NO_CALL_SITES"
 switches="$switches NO_STDERR LINES"
 half="-DDEVTENSOR_NO_THREADS -DDEVTENSOR_NO_FILES -DDEVTENSOR_NO_AVX512"
 half="$half -DDEVTENSOR_NO_CALL_SITES -DDEVTENSOR_LINES"

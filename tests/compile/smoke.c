@@ -67,6 +67,39 @@ static int files(void) {
     return 0;
 }
 
+/* Formats other than .npy, .params, IDX and bytes. */
+static int formats(void) {
+    static const unsigned char image[] = {'P', '5', ' ', '1', ' ', '1', ' ', '9', ' ', 9};
+    static const unsigned char gzip[] = {0x1f, 0x8b, 8, 0}, zip[] = {'P', 'K', 5, 6};
+    static const unsigned char idx[] = {0, 0, 8, 1, 0, 0, 0, 1, 7};
+    dvt_array *x = dvt_read_image(image, sizeof image, dvt_cpu());
+    EXPECT(dvt_item(dvt_read_idx(idx, sizeof idx, dvt_cpu())) == 7);
+#if defined(DEVTENSOR_NO_FORMATS)
+    EXPECT(x == NULL && dvt_error_code() == DVT_ERR_NOT_BUILT);
+    EXPECT(strstr(dvt_error(), "dvt_read_image: this build was compiled with") != NULL);
+    dvt_clear_error();
+    EXPECT(dvt_read_idx(gzip, sizeof gzip, dvt_cpu()) == NULL);
+    EXPECT(dvt_error_code() == DVT_ERR_NOT_BUILT);
+    dvt_clear_error();
+    EXPECT(dvt_read_arrays(zip, sizeof zip, dvt_cpu()) == NULL);
+    EXPECT(dvt_error_code() == DVT_ERR_NOT_BUILT);
+    dvt_clear_error();
+    x = dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu());
+    EXPECT(dvt_save_arrays("smoke.npz", &x, NULL, 1) == DVT_ERR_NOT_BUILT);
+    EXPECT(dvt_save_csv("smoke.csv", x, NULL) == DVT_ERR_NOT_BUILT);
+    dvt_clear_error();
+#else
+    EXPECT(dvt_item(x) == 255);
+    EXPECT(dvt_read_idx(gzip, sizeof gzip, dvt_cpu()) == NULL);
+    EXPECT(dvt_error_code() == DVT_ERR_FORMAT);
+    dvt_clear_error();
+    EXPECT(dvt_read_arrays(zip, sizeof zip, dvt_cpu()) == NULL);
+    EXPECT(dvt_error_code() == DVT_ERR_FORMAT);
+    dvt_clear_error();
+#endif
+    return 0;
+}
+
 #if !defined(DEVTENSOR_NO_NN)
 static int networks(void) {
     dvt_block *net = dvt_nn_sequential();
@@ -101,6 +134,8 @@ int main(void) {
         failed = gradients();
     if (!failed)
         failed = files();
+    if (!failed)
+        failed = formats();
 #if !defined(DEVTENSOR_NO_NN)
     if (!failed)
         failed = networks();

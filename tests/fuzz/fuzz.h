@@ -7,7 +7,7 @@
    hexadecimal). */
 #ifndef DVT_FUZZ_H
 #define DVT_FUZZ_H
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_formats.h"
 #include "dvt_golden.h"
 #include "dvt_test.h"
 #include <stdint.h>

@@ -38,7 +38,7 @@ int plugin_compute(int seed, int gpus) {
     x = dvt_arange(0, 64, 1, DVT_F32, dvt_cpu());
     {
         DVT_SCOPED;
-        dvt_loader_desc desc = {8, true, DVT_LAST_KEEP, 2, 1};
+        dvt_loader_desc desc = {8, true, DVT_LAST_KEEP, 2, 1, DVT_CONTEXTS(dvt_cpu())};
         dvt_loader *loader = dvt_loader_new(dvt_dataset_arrays(x, x), &desc);
         int64_t seen = 0;
         DVT_FOR_BATCHES(loader, x, y) {

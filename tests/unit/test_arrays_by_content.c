@@ -144,7 +144,7 @@ DVT_TEST(shards_out_of_memory) {
 
 /* ---- any format ---- */
 DVT_TEST(arrays_by_content) {
-    static const char *const path_end[] = {"x.safetensors", "x.params", "x.npz"};
+    static const char *const path_end[] = {"x.safetensors", "x.PARAMS", "x.Npz"};
     const char *names[2] = {"one", "two"}, *path, *other = golden_temporary("other");
     dvt_array *x[2];
     dvt_array_list *list;
@@ -181,6 +181,38 @@ DVT_TEST(arrays_by_content) {
     CHECK_ERROR(dvt_load_arrays(kept, dvt_cpu()), DVT_ERR_IO);
 }
 
+/* Readers name the reader of what they got: another one for memory than for files. */
+DVT_TEST(arrays_name_the_reader) {
+    static const char npy[] = "\x93NUMPY\1", png[] = "\x89PNG\r\n\x1a\n", ppm[] = "P6 1 1 255 ";
+    static const char idx[] = "\0\0\x08\1\0\0\0\1", zip[] = "PK\5\6", text[] = "1,2,3";
+    const char *path = golden_temporary("named");
+    CHECK_REFUSED(dvt_read_npy(png, 8, dvt_cpu()), DVT_ERR_FORMAT, "with dvt_read_image");
+    CHECK_REFUSED(dvt_read_npy(zip, 4, dvt_cpu()), DVT_ERR_FORMAT, "with dvt_read_npz or dvt_read");
+    CHECK_REFUSED(dvt_read_npz(npy, 7, dvt_cpu()), DVT_ERR_FORMAT, "with dvt_read_npy");
+    CHECK_REFUSED(dvt_read_idx(ppm, 11, dvt_cpu()), DVT_ERR_FORMAT, "with dvt_read_image");
+    CHECK_REFUSED(dvt_read_image(idx, 8, dvt_cpu()), DVT_ERR_FORMAT, "with dvt_read_idx");
+    CHECK_REFUSED(dvt_read_gguf(idx, 8, dvt_cpu()), DVT_ERR_FORMAT, "an IDX file");
+    CHECK_REFUSED(dvt_read_image(text, 5, dvt_cpu()), DVT_ERR_FORMAT, "where the bytes come from");
+    CHECK_REFUSED(dvt_read_npy(text, 5, dvt_cpu()), DVT_ERR_FORMAT, "begins with 31 2c 32 2c");
+    CHECK(golden_write(path, npy, 7));
+    CHECK_REFUSED(dvt_load_npz(path, dvt_cpu()), DVT_ERR_FORMAT, "with dvt_load_npy");
+    CHECK(golden_write(path, text, 5));
+    CHECK_REFUSED(dvt_load_npz(path, dvt_cpu()), DVT_ERR_FORMAT, "the path names the right file");
+    CHECK(remove(path) == 0);
+}
+
+DVT_TEST(arrays_name_what_is_null) {
+    dvt_array *x[2] = {NULL, NULL};
+    const char *names[2] = {"a", NULL};
+    x[0] = dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu());
+    CHECK_REFUSED(dvt_save_arrays("a.npz", x, names, 2), DVT_ERR_NULL_ARGUMENT,
+                  "arrays[1] is NULL");
+    x[1] = x[0];
+    CHECK_REFUSED(dvt_save_arrays("a.npz", x, names, 2), DVT_ERR_NULL_ARGUMENT, "names[1] is NULL");
+    CHECK_REFUSED(dvt_save_arrays("a.npz", NULL, names, 2), DVT_ERR_NULL_ARGUMENT,
+                  "arrays is NULL");
+}
+
 DVT_TEST(arrays_save_errors) {
     const char *name = "a";
     dvt_array *x = dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu());
@@ -189,7 +221,7 @@ DVT_TEST(arrays_save_errors) {
     CHECK_ERROR(dvt_save_arrays(NULL, &x, &name, 1), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_load_arrays(NULL, dvt_cpu()), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_read_arrays(NULL, 1, dvt_cpu()), DVT_ERR_NULL_ARGUMENT);
-    CHECK_REFUSED(dvt_read_arrays("", 0, dvt_cpu()), DVT_ERR_FORMAT, "not a file of arrays");
+    CHECK_REFUSED(dvt_read_arrays("", 0, dvt_cpu()), DVT_ERR_FORMAT, "it is empty");
     CHECK_REFUSED(dvt_read_arrays("{}", 2, dvt_cpu()), DVT_ERR_FORMAT, "load it by its path");
 }
 

@@ -179,7 +179,7 @@ DVT_TEST(borrowed_after_the_scope_released_its_reference) {
     DVT_SCOPE {
         dvt_array *x = dvt_arange(0, 4, 1, DVT_F32, dvt_cpu()), *a = NULL, *b = NULL;
         dvt_dataset *data = dvt_dataset_arrays(x, x);
-        dvt_loader_desc desc = {2, false, DVT_LAST_KEEP, 0, 0};
+        dvt_loader_desc desc = {2, false, DVT_LAST_KEEP, 0, 0, DVT_CONTEXTS(dvt_cpu())};
         dvt_loader *loader = dvt_loader_new(data, &desc);
         dvt_discard(x);
         borrowed(x);
@@ -196,7 +196,7 @@ DVT_TEST(loader_shuffles_an_empty_dataset) {
     dvt_array *x = dvt_zeros(DVT_SHAPE(0, 2), DVT_F32, dvt_cpu()), *a, *b;
     int workers;
     for (workers = 0; workers < 2; workers++) {
-        dvt_loader_desc desc = {2, true, DVT_LAST_KEEP, workers, 0};
+        dvt_loader_desc desc = {2, true, DVT_LAST_KEEP, workers, 0, DVT_CONTEXTS(dvt_cpu())};
         dvt_loader *loader = dvt_loader_new(dvt_dataset_arrays(x, x), &desc);
         CHECK(!dvt_loader_next(loader, &a, &b));
         CHECK(!dvt_loader_next(loader, &a, &b));

@@ -59,7 +59,7 @@ DVT_TEST(cifar_refuses) {
                                twenty[] = {20, 0};
     dvt_array *x, *y;
     size_t n = make(2, 1, ten);
-    REFUSE(0, "it has 0 bytes; expected a multiple of 3073");
+    REFUSE(0, "it is empty; expected 3073 bytes for each image");
     REFUSE(1, "it has 1 bytes");
     REFUSE(n - 1, "it has 6145 bytes");
     REFUSE(n + 1, "it has 6147 bytes");

@@ -119,6 +119,13 @@ DVT_TEST(gguf_types) {
             }
 }
 
+DVT_TEST(gguf_place_beyond_63_bits) {
+    begin(3, 1, 0);
+    put_tensor("a", 1, 0, (uint64_t)1 << 63);
+    pad(32);
+    CHECK_REFUSED(read_made(), DVT_ERR_FORMAT, "begins at byte 2^63 of the data or later");
+}
+
 DVT_TEST(gguf_metadata) {
     static const struct {
         const char *key;
@@ -205,7 +212,7 @@ DVT_TEST(gguf_refuses_headers) {
     static const uint64_t alignments[] = {0, 1, 4, 24, 0xffffffffu};
     int i;
     n_made = 0;
-    REFUSE("this is not a GGUF file");
+    REFUSE("this is not a GGUF file (those begin with GGUF): it is empty");
     begin(1, 0, 0);
     REFUSE("unknown version");
     begin(4, 0, 0);

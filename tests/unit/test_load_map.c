@@ -166,6 +166,28 @@ DVT_TEST(files_with_many_faults) {
     remove_file();
 }
 
+/* Unknown extents are question marks, and renamed arrays have both names. */
+DVT_TEST(load_faults_show_maps_and_unknown_extents) {
+    static const char *const map[] = {"encoder.*", "9.*", NULL};
+    const entry entries[] = {{"0.weight", DVT_SHAPE(3, 3), 5}, {"0.bias", DVT_SHAPE(3), 5}};
+    const entry mapped[] = {{"encoder.weight", DVT_SHAPE(2, 3), 5}};
+    dvt_load_options options = with_map(map);
+    dvt_block *net = dvt_nn_sequential();
+    CHECK(DVT_NN_ADD(net, dvt_nn_dense(2, DVT_IDENTITY)) == DVT_OK);
+    open_file("unknown.safetensors");
+    write_safetensors(entries, 2, DVT_F32);
+    CHECK_INT(dvt_block_load(net, path, DVT_CONTEXTS(dvt_cpu())), DVT_ERR_SHAPE);
+    error_has("shape incompatible expected (2, ?) vs saved (3, 3)");
+    error_has("where ? is any extent above 0");
+    dvt_clear_error();
+    write_safetensors(mapped, 1, DVT_F32);
+    options.allow_missing = true;
+    CHECK_INT(dvt_block_load_with(net, path, &options, DVT_CONTEXTS(dvt_cpu())), DVT_ERR_NAME);
+    error_has("'encoder.weight' as '9.weight'");
+    dvt_clear_error();
+    remove_file();
+}
+
 /* ---- every allocation fails once ---- */
 static long allocations_left;
 

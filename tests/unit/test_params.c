@@ -157,7 +157,7 @@ DVT_TEST(params_refuses) {
     REFUSE("PyTorch");
     n_made = 0;
     put_bytes("\x93NUMPY\1\0\0\0", 10);
-    REFUSE("dvt_load_npy");
+    REFUSE("dvt_read_npy");
     begin(0);
     n_made = 23;
     REFUSE("within its header");

@@ -164,9 +164,9 @@ DVT_TEST(safetensors_refuses) {
         {ENTRY("U8", "[2]", "[0,1,2]"), 2, "more than two data_offsets"},
         {ENTRY("U8", "[2]", "2"), 2, "no array"},
         {ENTRY("U8", "2", "[0,2]"), 2, "no array"},
-        {ENTRY("U8", "[-2]", "[0,2]"), 2, "whole number from 0"},
-        {ENTRY("U8", "[2.0]", "[0,2]"), 2, "whole number from 0"},
-        {ENTRY("U8", "[1e1]", "[0,10]"), 10, "whole number from 0"},
+        {ENTRY("U8", "[-2]", "[0,2]"), 2, "a sign, a fraction or an exponent"},
+        {ENTRY("U8", "[2.0]", "[0,2]"), 2, "a sign, a fraction or an exponent"},
+        {ENTRY("U8", "[1e1]", "[0,10]"), 10, "a sign, a fraction or an exponent"},
         {ENTRY("U8", "[\"2\"]", "[0,2]"), 2, "a number is missing"},
         {ENTRY("U8", "[9223372036854775808]", "[0,2]"), 2, "63 bits"},
         {ENTRY("F64", "[1152921504606846976]", "[0,0]"), 0, "more than any file holds"},
@@ -271,11 +271,11 @@ DVT_TEST(safetensors_refuses_other_files) {
     REFUSE("this is not a safetensors file");
     memcpy(made, "\x93NUMPY\1\0\0\0", 10);
     n_made = 10;
-    REFUSE("dvt_load_npy");
+    REFUSE("dvt_read_npy");
     memcpy(made, "GGUF\3\0\0\0", 8);
-    REFUSE("this is a GGUF file; read it with dvt_load_gguf");
+    REFUSE("this is a GGUF file; read it with dvt_read_gguf");
     memcpy(made, "\x12\1\0\0\0\0\0\0\0\0", 10);
-    REFUSE("dvt_load_params");
+    REFUSE("dvt_read_params");
     memcpy(made, "{\"weight_map\":{}}", 17);
     n_made = 17;
     REFUSE("load it by its path");

@@ -240,7 +240,6 @@ DVT_TEST(files_with_other_shapes_and_dtypes) {
     write_file(entries, 4, DVT_F32);
     CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_ERR_SHAPE);
     error_has("expected (1,) vs saved (0,)");
-    error_has("an expected 0 is any extent above 0");
     dvt_clear_error();
     entries[3].shape = DVT_SHAPE(1);
     write_file(entries, 4, DVT_F64);
