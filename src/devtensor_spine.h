@@ -38,6 +38,7 @@
 #include "2_core/dvt_borrow.c"
 #include "2_core/dvt_context_text.c"
 #include "2_core/dvt_device_query.c"
+#include "2_core/dvt_event.c"
 #include "1_base/level_end.inl"
 #include "2_core/dvt_copy.c"
 #include "2_core/dvt_dtype.c"
@@ -228,6 +229,7 @@
 #include "5_io/dvt_safetensors.c"
 #include "5_io/dvt_shards.c"
 #include "5_io/dvt_tensors.c"
+#include "5_io/dvt_trace.c"
 #include "5_io/dvt_unpack.c"
 #include "5_io/dvt_zip.c"
 #endif

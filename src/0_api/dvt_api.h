@@ -18,5 +18,6 @@
 #include "0_api/dvt_nn.h"
 #include "0_api/dvt_train.h"
 #endif
+#include "0_api/dvt_report.h"
 #include "0_api/dvt_macros.h"
 #endif

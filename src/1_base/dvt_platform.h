@@ -168,6 +168,7 @@ typedef volatile LONG64 dvti_atomic;
 #define dvti_atomic_swap(p, from, to) (InterlockedCompareExchange64((p), (to), (from)) == (from))
 #define dvti_atomic_publish(p, v) ((void)InterlockedExchange64((p), (v)))
 #define dvti_atomic_bump(p, v) ((void)(*(p) += (v)))
+#define dvti_atomic_peek(p) (*(p))
 #elif !defined(__GNUC__) && !defined(__clang__)
 #if !defined(DEVTENSOR_NO_THREADS)
 #error "devtensor: no known atomics in this compiler: compile with -DDEVTENSOR_NO_THREADS"
@@ -179,6 +180,7 @@ typedef int64_t dvti_atomic;
 #define dvti_atomic_swap(p, from, to) (*(p) == (from) && (*(p) = (to), true))
 #define dvti_atomic_publish(p, v) ((void)(*(p) = (v)))
 #define dvti_atomic_bump(p, v) ((void)(*(p) += (v)))
+#define dvti_atomic_peek(p) (*(p))
 #else
 typedef int64_t dvti_atomic;
 #define dvti_atomic_load(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
@@ -191,6 +193,8 @@ typedef int64_t dvti_atomic;
 /* *p += v for a single writing thread; other threads may read. */
 #define dvti_atomic_bump(p, v)                                                                     \
     __atomic_store_n((p), __atomic_load_n((p), __ATOMIC_RELAXED) + (v), __ATOMIC_RELAXED)
+/* A relaxed load: orders nothing. */
+#define dvti_atomic_peek(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #endif
 #define dvti_atomic_unlock(p) dvti_atomic_publish((p), 0)
 

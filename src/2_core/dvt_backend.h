@@ -104,6 +104,7 @@ typedef struct dvti_launch {
     void *workspace; /* at least workspace_bytes, 64-byte aligned */
     int64_t workspace_bytes;
     const char *name; /* "dvt_add": for errors and traces */
+    int64_t number;   /* of its event (dvti_event); 0: none */
     dvti_epilogue epilogue;
     dvti_view in[DVTI_MAX_IN];   /* n_in of them are set, each as far as its axes go */
     dvti_view out[DVTI_MAX_OUT]; /* n_out of them */

@@ -450,12 +450,25 @@ DVT_API dvt_ctx_list dvt_try_all_gpus_or_cpu(void) {
 }
 
 /* ---- waiting ---- */
-DVT_API dvt_status dvt_wait(dvt_array *x) {
-    if (!x)
-        return dvti_null("dvt_wait", "x");
-    if (x->storage->ctx.type != DVT_DEVICE_CPU)
+static DVTI_RARE dvt_status dvti_wait_heard(const char *function, dvti_device *device) {
+    dvti_event event = dvti_event_begin(DVTI_EVENT_WAIT, function, device->ctx);
+    dvt_status status = device->backend->wait(device);
+    dvti_note_later(device);
+    dvti_event_end(&event);
+    return status;
+}
+
+DVTI_FN dvt_status dvti_wait_for(const char *function, dvti_device *device) {
+    if (device->ctx.type != DVT_DEVICE_CPU) {
         dvti_atomic_add(&dvti_stats()->waits, 1);
-    return x->storage->device->backend->wait(x->storage->device);
+        if (dvti_listened())
+            return dvti_wait_heard(function, device);
+    }
+    return device->backend->wait(device);
+}
+
+DVT_API dvt_status dvt_wait(dvt_array *x) {
+    return x ? dvti_wait_for("dvt_wait", x->storage->device) : dvti_null("dvt_wait", "x");
 }
 
 DVT_API dvt_status dvt_synchronize(dvt_ctx ctx) {
@@ -463,31 +476,46 @@ DVT_API dvt_status dvt_synchronize(dvt_ctx ctx) {
     dvt_status status;
     if (!device)
         return dvti_failure();
-    if (dvti_ctx(ctx).type != DVT_DEVICE_CPU)
-        dvti_atomic_add(&dvti_stats()->waits, 1);
-    status = device->backend->wait(device);
+    status = dvti_wait_for("dvt_synchronize", device);
     dvti_device_end(device);
     return status;
+}
+
+/* Returns gpu(i) if it is open, for dvti_device_end; else NULL. */
+static dvti_device *dvti_gpu_open(int i) {
+    dvti_device *device = NULL;
+    dvti_mutex_lock(&dvti_devices_lock);
+    if (dvti_all_devices.open[i]) {
+        device = &dvti_all_devices.gpu[i];
+        dvti_atomic_add(&device->users, 1);
+    }
+    dvti_mutex_unlock(&dvti_devices_lock);
+    return device;
 }
 
 DVT_API dvt_status dvt_wait_all(void) {
     dvt_status first = DVT_OK;
     int i;
     for (i = 0; i < DVT_MAX_GPUS; i++) {
-        dvti_device *device = NULL;
-        dvti_mutex_lock(&dvti_devices_lock);
-        if (dvti_all_devices.open[i]) {
-            device = &dvti_all_devices.gpu[i];
-            dvti_atomic_add(&device->users, 1);
-        }
-        dvti_mutex_unlock(&dvti_devices_lock);
+        dvti_device *device = dvti_gpu_open(i);
         if (device) {
-            dvt_status status = device->backend->wait(device);
+            dvt_status status = dvti_wait_for("dvt_wait_all", device);
             dvti_device_end(device);
-            dvti_atomic_add(&dvti_stats()->waits, 1);
             if (first == DVT_OK)
                 first = status;
         }
     }
     return first;
+}
+
+DVTI_FN void dvti_settle_all(void) {
+    int i;
+    for (i = 0; i < DVT_MAX_GPUS; i++) {
+        dvti_device *device = dvti_gpu_open(i);
+        if (device) {
+            if (device->backend->settle)
+                device->backend->settle(device, NULL, 0);
+            dvti_device_end(device);
+        }
+    }
 }

@@ -64,10 +64,42 @@ static dvt_status dvti_copy_bytes_in_mode(dvt_array *dst, dvt_array *src) {
     return to->backend->copy_from(to, d, from, s, bytes);
 }
 
+/* Sends the event of a copy that began at `begin` and ends now. */
+static DVTI_RARE void dvti_copy_heard(const char *function, double begin, dvti_device *device,
+                                      dvt_ctx to, dvt_ctx from, int64_t bytes) {
+    dvti_event event = dvti_event_begin(DVTI_EVENT_COPY, function, to);
+    event.begin = begin;
+    event.from = from;
+    event.bytes = bytes;
+    dvti_note_later(device);
+    dvti_event_end(&event);
+}
+
+/* Sends the wait of a copy to host memory and the copy itself as two events. */
+static DVTI_RARE dvt_status dvti_copy_bytes_heard(const char *function, dvt_array *dst,
+                                                  dvt_array *src) {
+    dvti_device *from = src->storage->device, *to = dst->storage->device;
+    dvt_status status = DVT_OK;
+    dvti_event event = dvti_event_begin(DVTI_EVENT_WAIT, function, from->ctx);
+    double begin;
+    if (to->ctx.type == DVT_DEVICE_CPU) {
+        status = from->backend->wait(from);
+        dvti_event_end(&event);
+    }
+    begin = dvti_now();
+    if (status == DVT_OK)
+        status = dvti_copy_bytes_in_mode(dst, src);
+    if (status == DVT_OK)
+        dvti_copy_heard(function, begin, from, dst->storage->ctx, src->storage->ctx,
+                        dvt_nbytes(src));
+    return status;
+}
+
 /* Sets the default floating-point mode: the modeled times of virtual GPUs are floats. */
-static dvt_status dvti_copy_bytes(dvt_array *dst, dvt_array *src) {
+static dvt_status dvti_copy_bytes(const char *function, dvt_array *dst, dvt_array *src) {
     const dvti_float_mode mode = dvti_float_mode_begin();
-    dvt_status status = dvti_copy_bytes_in_mode(dst, src);
+    dvt_status status = dvti_listened() ? dvti_copy_bytes_heard(function, dst, src)
+                                        : dvti_copy_bytes_in_mode(dst, src);
     dvti_float_mode_end(&mode);
     return status;
 }
@@ -90,7 +122,7 @@ DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_
         status = landed ? DVT_OK : dvti_failure();
     }
     if (status == DVT_OK)
-        status = dvti_copy_bytes(landed, packed);
+        status = dvti_copy_bytes(function, landed, packed);
     if (status == DVT_OK && landed != dst)
         status = dvti_copy_on_device(function, dst, landed);
     dvt_scope_end(&scope);
@@ -110,6 +142,7 @@ DVTI_FN bool dvti_can_all_reduce(dvti_device *const *device, int n) {
 DVTI_FN dvt_status dvti_all_reduce(const char *function, dvti_device *const *device, int n,
                                    const dvti_reduce_part *part, int n_parts) {
     dvti_counters *c = dvti_stats();
+    const double begin = dvti_listened() ? dvti_now() : 0;
     dvt_status status;
     int64_t bytes = 0;
     int i;
@@ -120,6 +153,9 @@ DVTI_FN dvt_status dvti_all_reduce(const char *function, dvti_device *const *dev
                      distributed */
         dvti_atomic_add(&c->between_count, (int64_t)2 * (n - 1) * n_parts);
         dvti_atomic_add(&c->between_bytes, 2 * (n - 1) * bytes);
+        if (dvti_listened())
+            dvti_copy_heard(function, begin, device[0], dvt_gpu(-1), dvt_gpu(-1),
+                            2 * (n - 1) * bytes);
     }
     return status;
 }
@@ -131,6 +167,7 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
     dvt_array *landed = x;
     dvt_status status = DVT_OK;
     dvti_float_mode mode;
+    double begin;
     if (bytes == 0)
         return DVT_OK;
     scope = dvt_scope_begin();
@@ -140,10 +177,13 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
         dvti_atomic_add(&dvti_stats()->to_device_count, 1);
         dvti_atomic_add(&dvti_stats()->to_device_bytes, bytes);
     }
+    begin = dvti_listened() ? dvti_now() : 0;
     mode = dvti_float_mode_begin();
     status = landed ? device->backend->upload(device, dvti_view_of(landed).data, src, bytes)
                     : dvti_failure();
     dvti_float_mode_end(&mode);
+    if (status == DVT_OK && device->ctx.type != DVT_DEVICE_CPU && dvti_listened())
+        dvti_copy_heard(function, begin, device, x->storage->ctx, dvt_cpu(), bytes);
     if (status == DVT_OK && landed != x)
         status = dvti_copy_on_device(function, x, landed);
     dvt_scope_end(&scope);

@@ -240,9 +240,14 @@ DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_kernel *kernel,
                                  const dvti_matrices *product);
 /* Records the location of the public call that made this thread's latest launches. */
 DVTI_FN void dvti_note_launches(const char *file, int line);
+/* Requests that location of a device which has only copied or waited. */
+DVTI_FN void dvti_note_later(dvti_device *device);
 /* Return the settings of dvt_allow_tf32 and dvt_allow_winograd. */
 DVTI_FN bool dvti_tf32_allowed(void);
 DVTI_FN bool dvti_winograd_allowed(void);
+/* Returns the multiply-adds of a matrix product, a convolution or its gradients; 0 for other
+   operations. */
+DVTI_FN double dvti_multiply_adds(const dvti_launch *launch);
 /* Initializes a launch without arrays: all is 0 but kernel, op and name. Views and plan are not
    set. Code that increments n_in or n_out sets the view, as far as its axes go. */
 DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti_kernel *kernel,
@@ -261,6 +266,48 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
    implicit read (see dvt_transfer_guard). */
 DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst);
 DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x);
+
+/* ---- events: what threads and devices do, for traces and summaries (dvt_event.c) ---- */
+typedef enum dvti_event_kind {
+    DVTI_EVENT_LAUNCH,  /* this thread started a kernel; on cpu() it is done */
+    DVTI_EVENT_RUN,     /* the queue of ctx ran a kernel or a copy */
+    DVTI_EVENT_COPY,    /* this thread copied from `from` to ctx, or queued the copy */
+    DVTI_EVENT_WAIT,    /* this thread waited for ctx */
+    DVTI_EVENT_COMPILE, /* this thread compiled a kernel */
+    DVTI_EVENT_NOTE     /* the public call of this thread at name:line has ended */
+} dvti_event_kind;
+
+typedef struct dvti_event {
+    dvti_event_kind kind;
+    int line;
+    const char *name;          /* the function, or the file of NOTE */
+    dvt_ctx ctx, from;         /* of a copy among all GPUs: gpu(-1) */
+    const dvti_launch *launch; /* LAUNCH; NULL: a small product */
+    const dvti_matrices *product;
+    int64_t bytes, number; /* LAUNCH and RUN of one kernel have the same number, from 1 */
+    double begin, end;     /* dvti_now() */
+} dvti_event;
+
+/* Receives events. May be called by several threads at a time; sets no error. */
+typedef void (*dvti_event_fn)(void *user, const dvti_event *event);
+
+typedef struct dvti_listener {
+    dvti_event_fn hear; /* NULL: none */
+    void *user;
+} dvti_listener;
+
+/* Set the listener of all threads, and that of this thread, which returns the previous one. */
+DVTI_FN void dvti_listen_all(dvti_event_fn hear);
+DVTI_FN dvti_listener dvti_listen_here(dvti_listener listener);
+/* Returns whether there may be a listener: one relaxed load. */
+DVTI_FN bool dvti_listened(void);
+/* Begins an event now. dvti_event_end ends it now, and all listeners receive it. */
+DVTI_FN dvti_event dvti_event_begin(dvti_event_kind kind, const char *name, dvt_ctx ctx);
+DVTI_FN void dvti_event_end(dvti_event *event);
+/* Waits for the work of `device` and sends the event. Also counts it, unless `device` is a CPU. */
+DVTI_FN dvt_status dvti_wait_for(const char *function, dvti_device *device);
+/* Waits until the queues of all open devices are empty. Takes no error of theirs. */
+DVTI_FN void dvti_settle_all(void);
 
 /* ---- counters ---- */
 typedef struct dvti_counters {

@@ -14,6 +14,7 @@ DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti
     launch->workspace = NULL;
     launch->workspace_bytes = 0;
     launch->name = name;
+    launch->number = 0;
     launch->epilogue.activation = DVTI_NO_ACTIVATION;
     launch->epilogue.bias.data = NULL;
 }
@@ -30,14 +31,27 @@ static bool dvti_sync_mode(void) {
     return dvti_atomic_load(&mode) == 2;
 }
 
-/* The device that this thread has launched on since its last public call. */
+/* The device that this thread has launched on since its last public call, for backends that note
+   call sites and for listeners. */
 static DVTI_TLS dvti_device *dvti_launched_on;
 
 DVTI_FN void dvti_note_launches(const char *file, int line) {
     dvti_device *device = dvti_launched_on;
+    if (!device)
+        return;
     dvti_launched_on = NULL;
-    if (device)
+    if (device->backend->note)
         device->backend->note(device, file, line);
+    if (dvti_listened()) {
+        dvti_event event = dvti_event_begin(DVTI_EVENT_NOTE, file, device->ctx);
+        event.line = line;
+        dvti_event_end(&event);
+    }
+}
+
+DVTI_FN void dvti_note_later(dvti_device *device) {
+    if (!dvti_launched_on)
+        dvti_launched_on = device;
 }
 
 /* Plans and launches in the default floating-point mode: plans compute costs in floats, and kernels
@@ -59,9 +73,22 @@ static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) 
     return status;
 }
 
+static DVTI_RARE dvt_status dvti_launch_heard(dvti_device *device, dvti_launch *launch) {
+    static dvti_atomic launches;
+    dvti_event event = dvti_event_begin(DVTI_EVENT_LAUNCH, launch->name, device->ctx);
+    dvt_status status;
+    launch->number = event.number = dvti_atomic_add(&launches, 1);
+    event.launch = launch;
+    status = dvti_launch_in_mode(device, launch);
+    dvti_note_later(device);
+    dvti_event_end(&event);
+    return status;
+}
+
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
     const dvti_backend *backend = device->backend;
-    dvt_status status = dvti_launch_in_mode(device, launch);
+    dvt_status status =
+        dvti_listened() ? dvti_launch_heard(device, launch) : dvti_launch_in_mode(device, launch);
     if (status != DVT_OK)
         return status;
     if (backend->note)
@@ -83,7 +110,38 @@ DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_kernel *kernel,
     if (!done)
         return false;
     dvti_count(DVTI_COUNT_KERNELS, 1);
+    if (dvti_listened()) { /* too short to be measured: it ends when it begins */
+        dvti_event event = dvti_event_begin(DVTI_EVENT_LAUNCH, "dvt_matmul", device->ctx);
+        event.product = product;
+        dvti_note_later(device);
+        dvti_event_end(&event);
+    }
     return true;
+}
+
+/* ---- the size of products ---- */
+static double dvti_view_elements(const dvti_view *view) {
+    double size = 1;
+    int i;
+    for (i = 0; i < view->ndim; i++)
+        size *= (double)view->dim[i];
+    return size;
+}
+
+DVTI_FN double dvti_multiply_adds(const dvti_launch *launch) {
+    const dvti_view *y = &launch->in[0], *w = &launch->in[1];
+    if (launch->op == DVTI_OP_matmul)
+        return dvti_view_elements(&launch->out[0]) *
+               (double)launch->in[0].dim[launch->in[0].ndim - 1];
+    /* y (N,O,OH,OW) and w (O,C,KH,KW), either of which may be the result */
+    if (launch->op == DVTI_OP_conv2d)
+        y = &launch->out[0];
+    else if (launch->op == DVTI_OP_conv2d_weight) {
+        y = &launch->in[1];
+        w = &launch->out[0];
+    } else if (launch->op != DVTI_OP_conv2d_data)
+        return 0;
+    return w->dim[0] > 0 ? dvti_view_elements(y) * dvti_view_elements(w) / (double)w->dim[0] : 0;
 }
 
 /* ---- float32 precision ---- */

@@ -186,19 +186,9 @@ static double dvti_model_size(const dvti_view *view) {
 static double dvti_model_operations(const dvti_launch *launch) {
     double most = 0, size;
     int i;
-    if (launch->op == DVTI_OP_matmul)
-        return 2 * dvti_model_size(&launch->out[0]) *
-               (double)launch->in[0].dim[launch->in[0].ndim - 1];
-    if (launch->op == DVTI_OP_conv2d || launch->op == DVTI_OP_conv2d_data ||
-        launch->op == DVTI_OP_conv2d_weight) {
-        /* y (N,O,OH,OW) and w (O,C,KH,KW), either of which may be the result */
-        bool to_weight = launch->op == DVTI_OP_conv2d_weight;
-        const dvti_view *y = launch->op == DVTI_OP_conv2d ? &launch->out[0]
-                             : to_weight                  ? &launch->in[1]
-                                                          : &launch->in[0];
-        const dvti_view *w = to_weight ? &launch->out[0] : &launch->in[1];
-        return w->dim[0] > 0 ? 2 * dvti_model_size(y) * dvti_model_size(w) / (double)w->dim[0] : 0;
-    }
+    if (launch->op == DVTI_OP_matmul || launch->op == DVTI_OP_conv2d ||
+        launch->op == DVTI_OP_conv2d_data || launch->op == DVTI_OP_conv2d_weight)
+        return 2 * dvti_multiply_adds(launch);
     for (i = 0; i < launch->n_in + launch->n_out; i++) {
         size = dvti_model_size(i < launch->n_in ? &launch->in[i] : &launch->out[i - launch->n_in]);
         most = size > most ? size : most;

@@ -75,7 +75,20 @@ DVTI_FN void dvti_virtual_check_source(dvti_virtual *v, dvti_virtual *from) {
     dvti_mutex_unlock(&v->lock);
 }
 
+static DVTI_RARE void dvti_virtual_heard(const dvti_virtual *v, const dvti_command *command,
+                                         double begin) {
+    const bool copies = command->kind == DVTI_COMMAND_COPY;
+    dvti_event event =
+        dvti_event_begin(DVTI_EVENT_RUN, copies ? "copy" : command->launch.name, v->ctx);
+    event.begin = begin;
+    event.bytes = copies ? command->size : 0;
+    event.number = copies ? 0 : command->launch.number;
+    dvti_event_end(&event);
+}
+
 DVTI_FN void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
+    const bool computes =
+        command->kind == DVTI_COMMAND_LAUNCH || command->kind == DVTI_COMMAND_COPY;
     dvt_virtual_model model;
     const char *reason;
     double begin = 0;
@@ -86,7 +99,7 @@ DVTI_FN void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
             dvti_virtual_check_source(v, command->after);
         dvti_virtual_unref(command->after);
     }
-    if (command->seconds > 0)
+    if (command->seconds > 0 || dvti_listened())
         begin = dvti_now();
     dvti_mutex_lock(&v->lock);
     lost = v->lost;
@@ -105,6 +118,8 @@ DVTI_FN void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
     dvti_free(command->staging);
     if (command->seconds > 0 && dvti_model(&model))
         dvti_model_wait(&model, begin, command->seconds);
+    if (begin > 0 && computes && !lost && dvti_listened())
+        dvti_virtual_heard(v, command, begin);
 }
 
 #if DVTI_THREADS

@@ -33,6 +33,29 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
     (void)ok;
     return dvti_no_files(out->function) ? DVT_OK : DVT_ERR_NOT_BUILT;
 }
+
+DVTI_FN int dvti_live_open(const char *function, const char *path) {
+    (void)path;
+    (void)dvti_no_files(function);
+    return -1;
+}
+
+DVTI_FN bool dvti_live_write(int fd, const void *bytes, size_t n) {
+    (void)fd;
+    (void)bytes;
+    return n == 0;
+}
+
+DVTI_FN bool dvti_live_close(int fd) {
+    return fd < 0;
+}
+
+DVTI_FN dvt_status dvti_live_failed(const char *function, const char *path, int error) {
+    (void)path;
+    (void)error;
+    (void)dvti_no_files(function);
+    return DVT_ERR_NOT_BUILT;
+}
 #else
 
 #define DVTI_FILE_BUFFER 65536
@@ -188,4 +211,46 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 }
 
 #undef DVTI_FILE_BUFFER
+
+/* ---- files that grow ---- */
+DVTI_FN dvt_status dvti_live_failed(const char *function, const char *path, int error) {
+    return dvti_fail(DVT_ERR_IO, "%s: \"%.300s\" could not be written: %s; %s", function, path,
+                     error ? strerror(error) : "unknown reason", dvti_file_advice);
+}
+
+/* Removes an existing file, so that a reader of the old one is not disturbed. */
+static int dvti_live_replace(const char *target) {
+    dvti_fd_info info;
+    int given = dvti_fd_of_path(target), fd;
+    if (given >= 0)
+        return dvti_fd_duplicate(given);
+    fd = dvti_fd_open_write(target, &info);
+    if (fd >= 0 ? !info.regular : errno != ENOENT)
+        return fd;
+    if (fd < 0)
+        return dvti_fd_create(target, NULL);
+    (void)dvti_fd_close(fd);
+    return remove(target) == 0 ? dvti_fd_create(target, &info) : -1;
+}
+
+DVTI_FN int dvti_live_open(const char *function, const char *path) {
+    char *target;
+    int fd = -1;
+    errno = 0;
+    target = dvti_file_target(path);
+    if (target)
+        fd = dvti_live_replace(target);
+    if (fd < 0)
+        dvti_live_failed(function, path, errno);
+    dvti_free(target);
+    return fd;
+}
+
+DVTI_FN bool dvti_live_write(int fd, const void *bytes, size_t n) {
+    return dvti_fd_write(fd, bytes, n);
+}
+
+DVTI_FN bool dvti_live_close(int fd) {
+    return dvti_fd_close(fd);
+}
 #endif

@@ -84,6 +84,11 @@ static dvt_status dvti_cuda_image_get(int cc, bool fuse, const char *function, c
             return status;
         registry->stats.compiled++;
         registry->stats.compile_seconds += dvti_now() - began;
+        if (dvti_listened()) {
+            dvti_event event = dvti_event_begin(DVTI_EVENT_COMPILE, function, dvt_cpu());
+            event.begin = began;
+            dvti_event_end(&event);
+        }
         dvti_cuda_cache_write(key, &one.image);
         *fresh = true;
     }
