@@ -227,8 +227,23 @@ DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x);
 DVT_API size_t dvt_block_format(const dvt_block *net, char *buffer, size_t size);
 /* Prints that text to standard output. */
 DVT_API void dvt_block_print(const dvt_block *net);
-/* Prints one line per block: output shape and number of parameters, for an input of that shape. */
+/* Prints one line per block, for a float32 input of that shape: output shape, elements of trained
+   and fixed parameters, memory of the results of the block's own operations, multiply-adds of its
+   own matrix products and convolutions. Totals follow. Computes on zeros, in predict mode; blocks
+   of the program count too. Errors: as dvt_block_forward. */
 DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input);
+
+/* Numbers of a net for one input. */
+typedef struct dvt_block_cost {
+    int64_t trained, fixed; /* elements of parameters with and without gradients */
+    int64_t param_bytes;    /* of one copy */
+    int64_t result_bytes;   /* of all operations of a forward pass */
+    int64_t multiply_adds;  /* of matrix products and convolutions */
+} dvt_block_cost;
+
+/* Computes the totals of dvt_block_print_summary. Errors: as dvt_block_forward; *out is then
+   unchanged. */
+DVT_API dvt_status dvt_block_measure(dvt_block *net, dvt_shape input, dvt_block_cost *out);
 
 /* Writes the parameters with structural names ("0.weight"): as safetensors if the path ends with
    .safetensors, as .npz if it ends with .npz, else as MXNet's .params. Saves the average of all

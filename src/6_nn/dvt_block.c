@@ -364,8 +364,7 @@ static void dvti_block_write_frame(const void *object, char *buffer, size_t size
     if (block->desc.describe &&
         block->desc.describe(block, block->desc.user, own, sizeof own) >= sizeof own)
         memcpy(own + sizeof own - 4, "...", 4);
-    dvti_text_add(&text,
-                  "%s: ", dvti_tracing.visit ? "dvt_block_print_summary" : "dvt_block_forward");
+    dvti_text_add(&text, "%s: ", dvti_tracing.visit ? dvti_tracing.function : "dvt_block_forward");
     if (number < 0)
         dvti_text_add(&text, "%s: ", own);
     else

@@ -112,16 +112,18 @@ typedef struct dvti_summary_row {
     int depth;
     int64_t index; /* position among the children of its caller; -1: none */
     dvt_shape shape;
+    dvt_block_cost cost; /* of the block itself, without its children */
 } dvti_summary_row;
 
 typedef struct dvti_summary {
+    const char *function;
     dvti_summary_row *row;
     size_t count, capacity;
     size_t *open; /* rows of the blocks that are running */
     size_t depth, open_capacity;
     bool exhausted;
     dvt_shape input;
-    int64_t trainable, fixed;
+    dvt_block_cost total;
 } dvti_summary;
 
 static int64_t dvti_child_index(const dvt_block *parent, const dvt_block *child) {
@@ -132,13 +134,23 @@ static int64_t dvti_child_index(const dvt_block *parent, const dvt_block *child)
     return -1;
 }
 
+static void dvti_summary_param(dvt_block_cost *cost, const dvt_param *p) {
+    int64_t n = dvt_shape_size(p->shape);
+    *(p->grad_req == DVT_GRAD_NULL ? &cost->fixed : &cost->trained) += n;
+    cost->param_bytes += n * dvt_dtype_size(p->dtype);
+}
+
 static void dvti_summary_visit(void *user, dvt_block *block, dvt_array *y) {
     dvti_summary *s = (dvti_summary *)user;
     dvti_summary_row *row;
+    size_t i;
     if (s->exhausted)
         return;
-    if (y) {
-        s->row[s->open[--s->depth]].shape = y->shape;
+    if (y) { /* its parameters have their shapes now */
+        row = &s->row[s->open[--s->depth]];
+        row->shape = y->shape;
+        for (i = 0; i < block->n_param; i++)
+            dvti_summary_param(&row->cost, block->param[i]);
         return;
     }
     if (!dvti_grow((void **)&s->row, &s->capacity, s->count + 1, sizeof *s->row) ||
@@ -154,6 +166,27 @@ static void dvti_summary_visit(void *user, dvt_block *block, dvt_array *y) {
     s->open[s->depth++] = s->count++;
 }
 
+/* Adds an operation to the innermost block that is running. */
+static void dvti_summary_hear(void *user, const dvti_event *event) {
+    dvti_summary *s = (dvti_summary *)user;
+    const dvti_matrices *product = event->product;
+    dvt_block_cost *cost;
+    int i;
+    if (event->kind != DVTI_EVENT_LAUNCH || !s->depth || s->exhausted)
+        return;
+    cost = &s->row[s->open[s->depth - 1]].cost;
+    if (product) {
+        cost->multiply_adds += product->n * product->m * product->k;
+        cost->result_bytes += product->n * product->m * dvt_dtype_size(product->dtype);
+        return;
+    }
+    cost->multiply_adds += (int64_t)dvti_multiply_adds(event->launch);
+    for (i = 0; i < event->launch->n_out; i++) {
+        const dvti_view *out = &event->launch->out[i];
+        cost->result_bytes += dvti_extents(out->dim, out->ndim) * dvt_dtype_size(out->dtype);
+    }
+}
+
 /* Formats a number with separators: "60,170". */
 static const char *dvti_nn_grouped(int64_t number) {
     char *buffer = dvti_name_buffer(), digits[24];
@@ -164,29 +197,43 @@ static const char *dvti_nn_grouped(int64_t number) {
     return buffer;
 }
 
-static void dvti_summary_line(dvti_text *text, const char *name, const char *shape,
-                              const char *number) {
-    dvti_text_add(text, "%-34s %-24s %14s\n", name, shape, number);
+/* Formats bytes: "235.0 KiB". Integers only, which ignore the locale. */
+static const char *dvti_nn_size(int64_t bytes) {
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+    char *buffer = dvti_name_buffer();
+    int unit = 0;
+    if (bytes < 1024)
+        snprintf(buffer, DVTI_NAME_SIZE, "%lld B", (long long)bytes);
+    else {
+        for (; bytes >= 1024 * 1024 && unit < 3; unit++)
+            bytes /= 1024;
+        snprintf(buffer, DVTI_NAME_SIZE, "%lld.%d %s", (long long)(bytes / 1024),
+                 (int)(bytes % 1024 * 10 / 1024), units[unit]);
+    }
+    return buffer;
 }
 
-static int64_t dvti_block_own_count(const dvt_block *block) {
-    int64_t count = 0;
-    size_t i;
-    for (i = 0; i < block->n_param; i++)
-        count += dvt_shape_size(block->param[i]->shape);
-    return count;
+#define DVTI_SUMMARY_WIDTH 98
+
+static void dvti_summary_line(dvti_text *text, const char *name, const char *shape,
+                              const char *trained, const char *fixed, const char *outputs,
+                              const char *products) {
+    dvti_text_add(text, "%-29s %-20s %11s %9s %10s %14s\n", name, shape, trained, fixed, outputs,
+                  products);
 }
 
 static size_t dvti_summary_format(const void *user, char *buffer, size_t size) {
     const dvti_summary *s = (const dvti_summary *)user;
+    const dvt_block_cost *total = &s->total;
     dvti_text text = dvti_text_begin(buffer, size);
     size_t i;
-    dvti_summary_line(&text, "Block", "Output shape", "Parameters");
-    dvti_text_char(&text, '=', 74);
-    dvti_text_add(&text, "\n");
-    dvti_summary_line(&text, "Input", dvti_shape_text(s->input), "0");
+    dvti_summary_line(&text, "Block", "Output shape", "Trained", "Fixed", "Results",
+                      "Multiply-adds");
+    dvti_text_char(&text, '=', DVTI_SUMMARY_WIDTH);
+    dvti_text_add(&text, "\n%-29s %s\n", "Input", dvti_shape_text(s->input));
     for (i = 0; i < s->count; i++) {
         const dvti_summary_row *row = &s->row[i];
+        const dvt_block_cost *cost = &row->cost;
         char *name = dvti_name_buffer();
         dvti_text line = dvti_text_begin(name, DVTI_NAME_SIZE);
         dvti_text_char(&line, ' ', 2 * row->depth);
@@ -194,58 +241,112 @@ static size_t dvti_summary_format(const void *user, char *buffer, size_t size) {
             dvti_text_add(&line, "(%lld): ", (long long)row->index);
         dvti_text_add(&line, "%s", row->block->desc.kind);
         dvti_summary_line(&text, name, dvti_shape_text(row->shape),
-                          dvti_nn_grouped(dvti_block_own_count(row->block)));
+                          dvti_nn_grouped(cost->trained), dvti_nn_grouped(cost->fixed),
+                          dvti_nn_size(cost->result_bytes),
+                          dvti_nn_grouped(cost->multiply_adds));
     }
-    dvti_text_char(&text, '=', 74);
+    dvti_text_char(&text, '=', DVTI_SUMMARY_WIDTH);
     dvti_text_add(&text, "\nParameters: %s (each counted once)\n",
-                  dvti_nn_grouped(s->trainable + s->fixed));
-    dvti_text_add(&text, "  trained: %s\n", dvti_nn_grouped(s->trainable));
-    dvti_text_add(&text, "  not trained: %s", dvti_nn_grouped(s->fixed));
+                  dvti_nn_grouped(total->trained + total->fixed));
+    dvti_text_add(&text, "  trained: %s\n", dvti_nn_grouped(total->trained));
+    dvti_text_add(&text, "  not trained: %s\n", dvti_nn_grouped(total->fixed));
+    dvti_text_add(&text, "Memory: %s of parameters, %s of results\n",
+                  dvti_nn_size(total->param_bytes), dvti_nn_size(total->result_bytes));
+    dvti_text_add(&text, "Multiply-adds: %s", dvti_nn_grouped(total->multiply_adds));
     return text.length;
 }
 
-/* Runs the net on zeros and records the result of every block. Running statistics stay
-   unchanged. */
+#undef DVTI_SUMMARY_WIDTH
+
+static bool dvti_params_all_ready(const dvt_params *params) {
+    size_t i;
+    for (i = 0; i < params->count; i++)
+        if (!dvti_param_ready(params->item[i]))
+            return false;
+    return true;
+}
+
+/* Runs the net on zeros and records the result and the operations of every block. Running
+   statistics stay unchanged. Initial values are drawn in a pass of their own, whose operations do
+   not count. */
 static dvt_status dvti_summary_run(dvti_summary *s, dvt_block *net, dvt_params *params) {
     dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_OFF);
+    dvti_listener listener, heard;
     dvti_tracer tracer, before;
     dvt_ctx ctx = dvt_default_ctx();
     dvt_array *x, *y;
+    int passes = dvti_params_all_ready(params) ? 1 : 2;
     if (params->count && params->item[0]->ctxs.n)
         ctx = params->item[0]->ctxs.ctx[0];
     tracer.visit = dvti_summary_visit;
     tracer.user = s;
-    x = dvti_array_new("dvt_block_print_summary", s->input, DVT_F32, ctx);
+    tracer.function = s->function;
+    listener.hear = dvti_summary_hear;
+    listener.user = s;
+    x = dvti_array_new(s->function, s->input, DVT_F32, ctx);
     x = x ? dvt_fill(x, 0) : NULL;
     before = dvti_set_tracer(tracer);
-    y = x ? dvt_block_forward(net, x) : NULL;
+    heard = dvti_listen_here(listener);
+    do {
+        s->count = s->depth = 0;
+        y = x ? dvt_block_forward(net, x) : NULL;
+    } while (y && --passes);
+    dvti_listen_here(heard);
     dvti_set_tracer(before);
     dvt_record_end(&record);
     if (y && s->exhausted)
-        return dvti_fail_memory("dvt_block_print_summary", (int64_t)(sizeof *s->row * s->count));
+        return dvti_fail_memory(s->function, (int64_t)(sizeof *s->row * s->count));
     return y ? DVT_OK : dvti_failure();
 }
 
-DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input) {
-    dvti_summary s;
+/* Fills rows and totals; the caller frees the rows. */
+static dvt_status dvti_summary_make(dvti_summary *s, const char *function, dvt_block *net,
+                                    dvt_shape input) {
     dvt_scope_guard scope;
     dvt_params *params;
     dvt_status status;
     size_t i;
+    memset(s, 0, sizeof *s);
+    s->function = function;
+    s->input = input;
     if (!net)
-        return dvti_null("dvt_block_print_summary", "net");
-    memset(&s, 0, sizeof s);
-    s.input = input;
+        return dvti_null(function, "net");
     scope = dvt_scope_begin();
     params = dvt_block_collect_params(net, NULL);
-    status = params ? dvti_summary_run(&s, net, params) : dvti_failure();
+    status = params ? dvti_summary_run(s, net, params) : dvti_failure();
     for (i = 0; status == DVT_OK && i < params->count; i++)
-        *(params->item[i]->grad_req == DVT_GRAD_NULL ? &s.fixed : &s.trainable) +=
-            dvt_shape_size(params->item[i]->shape);
-    if (status == DVT_OK)
-        status = dvti_nn_print_text("dvt_block_print_summary", dvti_summary_format, &s);
+        dvti_summary_param(&s->total, params->item[i]);
+    for (i = 0; status == DVT_OK && i < s->count; i++) {
+        s->total.result_bytes += s->row[i].cost.result_bytes;
+        s->total.multiply_adds += s->row[i].cost.multiply_adds;
+    }
     dvt_scope_end(&scope);
-    dvti_free(s.row);
-    dvti_free(s.open);
+    return status;
+}
+
+static void dvti_summary_free(dvti_summary *s) {
+    dvti_free(s->row);
+    dvti_free(s->open);
+}
+
+DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input) {
+    static const char *const function = "dvt_block_print_summary";
+    dvti_summary s;
+    dvt_status status = dvti_summary_make(&s, function, net, input);
+    if (status == DVT_OK)
+        status = dvti_nn_print_text(function, dvti_summary_format, &s);
+    dvti_summary_free(&s);
+    return status;
+}
+
+DVT_API dvt_status dvt_block_measure(dvt_block *net, dvt_shape input, dvt_block_cost *out) {
+    dvti_summary s;
+    dvt_status status;
+    if (!out)
+        return dvti_null("dvt_block_measure", "out");
+    status = dvti_summary_make(&s, "dvt_block_measure", net, input);
+    if (status == DVT_OK)
+        *out = s.total;
+    dvti_summary_free(&s);
     return status;
 }

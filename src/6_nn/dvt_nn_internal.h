@@ -167,6 +167,7 @@ DVTI_FN dvt_array *dvti_sequential_forward(dvt_block *self, void *user, dvt_arra
 typedef struct dvti_tracer {
     void (*visit)(void *user, dvt_block *block, dvt_array *y);
     void *user;
+    const char *function; /* for messages, in place of dvt_block_forward */
 } dvti_tracer;
 
 DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer);

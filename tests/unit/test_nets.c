@@ -386,18 +386,22 @@ DVT_TEST(nets_summary) {
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0)));
     CHECK_INT(captured_summary(net, DVT_SHAPE(1, 1, 28, 28), text, sizeof text), DVT_OK);
-    CHECK_STR(line_of(text, "Input"), "Input (1, 1, 28, 28) 0");
-    CHECK_STR(line_of(text, "Sequential"), "Sequential (1, 10) 0");
-    CHECK_STR(line_of(text, "  (0)"), "(0): Conv2D (1, 6, 24, 24) 156");
-    CHECK_STR(line_of(text, "  (1)"), "(1): MaxPool2D (1, 6, 12, 12) 0");
-    CHECK_STR(line_of(text, "  (2)"), "(2): Conv2D (1, 16, 10, 10) 880");
-    CHECK_STR(line_of(text, "  (3)"), "(3): MaxPool2D (1, 16, 5, 5) 0");
-    CHECK_STR(line_of(text, "  (4)"), "(4): Dense (1, 120) 48,120");
-    CHECK_STR(line_of(text, "  (5)"), "(5): Dense (1, 84) 10,164");
-    CHECK_STR(line_of(text, "  (6)"), "(6): Dense (1, 10) 850");
+    CHECK_STR(line_of(text, "Input"), "Input (1, 1, 28, 28)");
+    CHECK_STR(line_of(text, "Sequential"), "Sequential (1, 10) 0 0 0 B 0");
+    if (!dvt_test_on_gpus()) { /* GPUs compute relu in an operation of its own */
+        CHECK_STR(line_of(text, "  (0)"), "(0): Conv2D (1, 6, 24, 24) 156 0 13.5 KiB 86,400");
+        CHECK_STR(line_of(text, "  (2)"), "(2): Conv2D (1, 16, 10, 10) 880 0 6.2 KiB 86,400");
+        CHECK_STR(line_of(text, "  (4)"), "(4): Dense (1, 120) 48,120 0 480 B 48,000");
+        CHECK_STR(line_of(text, "  (5)"), "(5): Dense (1, 84) 10,164 0 336 B 10,080");
+        CHECK_STR(line_of(text, "Memory:"), "Memory: 235.0 KiB of parameters, 25.5 KiB of results");
+    }
+    CHECK_STR(line_of(text, "  (1)"), "(1): MaxPool2D (1, 6, 12, 12) 0 0 3.3 KiB 0");
+    CHECK_STR(line_of(text, "  (3)"), "(3): MaxPool2D (1, 16, 5, 5) 0 0 1.5 KiB 0");
+    CHECK_STR(line_of(text, "  (6)"), "(6): Dense (1, 10) 850 0 40 B 840");
     CHECK_STR(line_of(text, "Parameters:"), "Parameters: 60,170 (each counted once)");
     CHECK_STR(line_of(text, "  trained:"), "trained: 60,170");
     CHECK_STR(line_of(text, "  not trained:"), "not trained: 0");
+    CHECK_STR(line_of(text, "Multiply-adds:"), "Multiply-adds: 231,720");
     /* running statistics do not change, even in train mode */
     dvt_block_initialize(norm, default_init(), no_contexts());
     DVT_TRAIN_MODE {
@@ -405,7 +409,7 @@ DVT_TEST(nets_summary) {
     }
     mean = dvt_block_data(norm, "running_var", dvt_test_ctx());
     CHECK_VALUES(mean, 0, 1, 1, 1);
-    CHECK_STR(line_of(text, "BatchNorm"), "BatchNorm (2, 3) 12");
+    CHECK(strncmp(line_of(text, "BatchNorm"), "BatchNorm (2, 3) 6 6 ", 21) == 0);
     CHECK_STR(line_of(text, "  trained:"), "trained: 6");
     CHECK_STR(line_of(text, "  not trained:"), "not trained: 6");
     CHECK_ERROR(dvt_block_print_summary(NULL, DVT_SHAPE(1)), DVT_ERR_NULL_ARGUMENT);
@@ -413,5 +417,40 @@ DVT_TEST(nets_summary) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 #endif
+
+/* A block of the program: two products, one of which is too small for a launch of its own. */
+static dvt_array *products_forward(dvt_block *self, void *user, dvt_array *x) {
+    dvt_array *w = dvt_block_data(self, "weight", dvt_ctx_of(x));
+    (void)user;
+    return dvt_matmul(dvt_matmul(x, w), dvt_t(w));
+}
+
+DVT_TEST(nets_measure) {
+    dvt_block_desc desc;
+    dvt_block_cost cost;
+    dvt_block *net;
+    memset(&desc, 0, sizeof desc);
+    memset(&cost, 0xff, sizeof cost);
+    desc.kind = "Products";
+    desc.forward = products_forward;
+    net = dvt_block_new(&desc);
+    dvt_block_add_param(net, "weight", DVT_SHAPE(3, 200), DVT_F32, dvt_init_one());
+    CHECK_ERROR(dvt_block_measure(net, DVT_SHAPE(2, 3), &cost), DVT_ERR_UNINITIALIZED);
+    CHECK_INT(cost.trained, -1);
+    /* Initial values are drawn in the first pass, and do not count. */
+    dvt_block_initialize(net, default_init(), no_contexts());
+    CHECK_INT(dvt_block_measure(net, DVT_SHAPE(2, 3), &cost), DVT_OK);
+    CHECK_INT(cost.trained, 600);
+    CHECK_INT(cost.fixed, 0);
+    CHECK_INT(cost.param_bytes, 2400);
+    CHECK_INT(cost.multiply_adds, 2 * 2 * 3 * 200);
+    CHECK_INT(cost.result_bytes, 4 * (2 * 200 + 2 * 3));
+    dvt_clear_error();
+    CHECK(dvt_block_measure(net, DVT_SHAPE(2, 4), &cost) == DVT_ERR_SHAPE);
+    CHECK(strstr(dvt_error(), "dvt_block_measure: products") == dvt_error());
+    dvt_clear_error();
+    CHECK_ERROR(dvt_block_measure(NULL, DVT_SHAPE(2, 4), &cost), DVT_ERR_NULL_ARGUMENT);
+    CHECK_ERROR(dvt_block_measure(net, DVT_SHAPE(2, 3), NULL), DVT_ERR_NULL_ARGUMENT);
+}
 
 #endif
