@@ -26,3 +26,65 @@ DVT_API dvt_status dvt_trace_end(void);
 DVT_API size_t dvt_transfers_format(char *buffer, size_t size);
 /* Prints that table to standard output. */
 DVT_API void dvt_print_transfers(void);
+
+/* ---- histograms ---- */
+#define DVT_HISTOGRAM_BINS 64
+
+/* The finite elements of an array in bins of equal width. Bin i has those from edge[i] to below
+   edge[i + 1]; the last bin includes its upper edge. */
+typedef struct dvt_histogram {
+    int64_t count, nan, positive_infinities, negative_infinities; /* count: finite elements */
+    double low, high; /* the smallest and the largest one; 0 without any */
+    double sum, sum_squares;
+    int bins;
+    double edge[DVT_HISTOGRAM_BINS + 1];
+    int64_t bin[DVT_HISTOGRAM_BINS];
+} dvt_histogram;
+
+/* Counts the elements of x, of any dtype, in float64; `bins` is 1 to 64. The edges are NumPy's.
+   Copies: to host memory.  Waits: yes.  Errors: RANGE (bins), CONTEXT (transfer guard),
+   NULL_ARGUMENT; *out is then unchanged. */
+DVT_API dvt_status dvt_histogram_of(dvt_array *x, int bins, dvt_histogram *out);
+/* Writes one line of totals and one with a bar for each bin. Returns the length of the whole text;
+   writes at most `size` bytes with the final 0. */
+DVT_API size_t dvt_histogram_format(const dvt_histogram *histogram, char *buffer, size_t size);
+/* Prints that text of x to standard output. Errors: as dvt_histogram_of. */
+DVT_API dvt_status dvt_print_histogram(dvt_array *x, int bins);
+
+/* ---- pictures ---- */
+/* Joins images into one (height, width, channels), row by row, for dvt_save_image. Each gets a frame
+   of `padding` zeros, which it shares with its neighbors. `columns` 0: as many columns as rows.
+   Shapes: (N, H, W), (N, H, W, C) or (N, C, H, W); C is 1 to 4, and the last axis is looked at
+   first. Copies: same context.  Waits: no.  Errors: SHAPE, RANGE. Not recorded. */
+DVT_API dvt_array *dvt_image_grid(dvt_array *images, int64_t columns, int64_t padding);
+
+#if !defined(DEVTENSOR_NO_NN)
+/* Counts how often label i was predicted as class j: int64 (classes, classes). Takes the arguments
+   of dvt_metric_update: labels, and scores or class numbers. Numbers that are no class do not
+   count. Add the matrices of several batches.
+   Copies: never between contexts.  Waits: no.  Errors: SHAPE, CONTEXT, RANGE. Not recorded. */
+DVT_API dvt_array *dvt_confusion_matrix(dvt_array *labels, dvt_array *predictions, int64_t classes);
+/* Writes such a matrix, of at most 100 classes, as an SVG image. The color of a cell is its share of
+   the row. `names` has the name of each class; NULL: their numbers.
+   Copies: to host memory.  Waits: yes.  Errors: SHAPE, IO, NOT_BUILT. */
+DVT_API dvt_status dvt_confusion_save(dvt_array *matrix, const char *const *names,
+                                      const char *path);
+#endif
+
+/* ---- event files, which TensorBoard shows: tensorboard --logdir folder ---- */
+typedef struct dvt_board dvt_board;
+/* Creates a new event file in the folder, which is created with its parents if it is missing. Each
+   of the calls below adds an event, which readers of the file can see at once. `tag` is the name of
+   the series, "train/loss" for example.
+   Owns: the innermost scope; the end of the board closes the file. Errors: IO, NOT_BUILT. */
+DVT_API dvt_board *dvt_board_new(const char *folder);
+/* Adds a number, as float32. */
+DVT_API dvt_status dvt_board_scalar(dvt_board *board, const char *tag, double value, int64_t step);
+/* Adds the histogram of x in 64 bins. Waits: yes. */
+DVT_API dvt_status dvt_board_histogram(dvt_board *board, const char *tag, dvt_array *x,
+                                       int64_t step);
+/* Adds an image of a shape and dtype that dvt_save_image writes as PNG. Waits: yes. */
+DVT_API dvt_status dvt_board_image(dvt_board *board, const char *tag, dvt_array *x, int64_t step);
+/* Adds a text, which may be Markdown. */
+DVT_API dvt_status dvt_board_text(dvt_board *board, const char *tag, const char *text,
+                                  int64_t step);

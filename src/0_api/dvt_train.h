@@ -347,5 +347,7 @@ DVT_API size_t dvt_progress_format(const dvt_progress *progress, double seconds,
 DVT_API dvt_curve *dvt_curve_new(const char *title, const char *x_label, const char *y_label);
 /* Adds a point to a series; the first point creates the series. */
 DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x, double y);
+/* Sets logarithmic axes; points that are not positive are then not drawn. */
+DVT_API dvt_status dvt_curve_set_log(dvt_curve *curve, bool x, bool y);
 /* Writes the plot as an SVG image. Errors: IO, NOT_BUILT. */
 DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);

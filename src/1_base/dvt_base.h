@@ -280,6 +280,8 @@ DVTI_FN bool dvti_file_replace(const char *from, const char *to);
 /* Returns `path` with its symbolic links followed, whether or not the target exists. Free it with
    dvti_free. NULL on failure. */
 DVTI_FN char *dvti_file_target(const char *path);
+/* Creates a directory and its parents, where they are missing. */
+DVTI_FN bool dvti_directories_make(const char *path);
 /* Returns the descriptor that /dev/stdout, /dev/stderr, /dev/fd/N or /proc/self/fd/N names; -1 for
    other paths. */
 DVTI_FN int dvti_fd_of_path(const char *path);

@@ -243,6 +243,42 @@ DVTI_FN bool dvti_fd_seek(int fd, int64_t at) {
 #endif
 
 /* ---- the same for all systems ---- */
+static bool dvti_directory_new(const char *path) {
+#if defined(_WIN32)
+    if (CreateDirectoryA(path, NULL))
+        return true;
+    errno = GetLastError() == ERROR_ALREADY_EXISTS ? EEXIST : EACCES;
+#else
+    if (mkdir(path, 0777) == 0)
+        return true;
+#endif
+    return errno == EEXIST;
+}
+
+DVTI_FN bool dvti_directories_make(const char *path) {
+    char *part = dvti_strdup(path);
+    size_t i;
+    bool made;
+    if (!part) {
+        errno = ENOMEM;
+        return false;
+    }
+    for (i = 1; part[0] && part[i]; i++)
+        if (part[i] == '/' || part[i] == '\\') {
+            char separator = part[i];
+#if !defined(_WIN32)
+            if (separator != '/')
+                continue;
+#endif
+            part[i] = 0;
+            (void)dvti_directory_new(part); /* the last call reports a failure */
+            part[i] = separator;
+        }
+    made = dvti_directory_new(part);
+    dvti_free(part);
+    return made;
+}
+
 static int dvti_fd_open(const char *path, int flags, int mode, dvti_fd_info *info) {
     int fd;
     memset(info, 0, sizeof *info);

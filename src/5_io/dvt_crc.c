@@ -2,12 +2,16 @@
 #include "5_io/dvt_formats.h"
 
 DVTI_FN void dvti_crc_build(dvti_crc *crc) {
+    dvti_crc_build_of(crc, 0xedb88320u);
+}
+
+DVTI_FN void dvti_crc_build_of(dvti_crc *crc, uint32_t polynomial) {
     uint32_t i, value;
     int k;
     for (i = 0; i < 256; i++) {
         value = i;
         for (k = 0; k < 8; k++)
-            value = value >> 1 ^ (value & 1 ? 0xedb88320u : 0);
+            value = value >> 1 ^ (value & 1 ? polynomial : 0);
         crc->table[0][i] = value;
     }
     for (i = 0; i < 256; i++)

@@ -173,6 +173,10 @@ static void dvti_file_put(dvti_file_out *out, const void *bytes, size_t n) {
 }
 
 DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n) {
+    if (out->memory) {
+        dvti_writer_bytes(out->memory, bytes, n);
+        return;
+    }
     if (n > DVTI_FILE_BUFFER - out->n) {
         dvti_file_put(out, out->buffer, out->n);
         out->n = 0;

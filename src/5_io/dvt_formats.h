@@ -26,6 +26,8 @@ typedef struct dvti_crc {
 } dvti_crc;
 
 DVTI_FN void dvti_crc_build(dvti_crc *crc);
+/* Builds the tables of another polynomial, reflected: 0x82f63b78 gives CRC-32C. */
+DVTI_FN void dvti_crc_build_of(dvti_crc *crc, uint32_t polynomial);
 /* Extends the CRC-32 `value` (0: of no bytes) by n bytes. */
 DVTI_FN uint32_t dvti_crc_more(const dvti_crc *crc, uint32_t value, const void *bytes, size_t n);
 /* Extends the Adler-32 `value` (1: of no bytes) by n bytes. */
@@ -166,6 +168,9 @@ typedef struct dvti_image {
 
 /* Writes the samples of one row, big-endian. */
 DVTI_FN void dvti_image_row(const dvti_image *image, int64_t row, unsigned char *to);
+/* Appends x as a PNG file to `out`, and sets the extents. Returns the errors of dvt_save_image. */
+DVTI_FN dvt_status dvti_image_encode(const char *function, dvt_array *x, dvti_writer *out,
+                                     dvti_image *image);
 /* Return false with HOST_MEMORY set. */
 DVTI_FN bool dvti_png_write(dvti_file_out *out, const dvti_image *image);
 DVTI_FN bool dvti_netpbm_write(dvti_file_out *out, const dvti_image *image);

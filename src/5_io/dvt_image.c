@@ -170,3 +170,22 @@ DVT_API dvt_status dvt_save_image(const char *path, dvt_array *x) {
     dvt_scope_end(&scope);
     return status;
 }
+
+DVTI_FN dvt_status dvti_image_encode(const char *function, dvt_array *x, dvti_writer *out,
+                                     dvti_image *image) {
+    dvt_array *host;
+    dvti_file_out file;
+    memset(image, 0, sizeof *image);
+    memset(&file, 0, sizeof file);
+    image->function = file.function = function;
+    file.memory = out;
+    if (!dvti_image_shape(image, x, DVTI_IMAGE_PNG) || !dvti_image_dtype(image, x))
+        return dvti_failure();
+    host = dvti_stored_host(function, x, image->dtype);
+    if (!host)
+        return dvti_failure();
+    image->data = (const unsigned char *)dvti_view_of(host).data;
+    if (!dvti_image_check_values(image) || !dvti_png_write(&file, image))
+        return dvti_failure();
+    return out->failed ? dvti_fail_memory(function, (int64_t)out->length) : DVT_OK;
+}

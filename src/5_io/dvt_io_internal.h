@@ -85,6 +85,9 @@ typedef struct dvti_number_format {
 /* Writes a finite number, terminated by 0. Returns its length. Independent of the locale. */
 DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_number_format *format);
 
+/* Writes five significant digits of any float, "0.0125" or "1.25e+09". Returns the buffer. */
+DVTI_FN const char *dvti_short_number(char *buffer, double value);
+
 /* ---- the elements of one array as text ---- */
 typedef struct dvti_element_format {
     dvt_dtype dtype;
@@ -119,6 +122,7 @@ typedef struct dvti_file_out {
     size_t n; /* bytes in the buffer */
     int fd;
     bool failed;
+    dvti_writer *memory; /* not NULL: receives all bytes, and there is no file */
 } dvti_file_out;
 
 /* Opens the file. Returns false with the error set; nothing needs to be closed then. */

@@ -240,9 +240,8 @@ static size_t dvti_summary_format(const void *user, char *buffer, size_t size) {
         if (row->index >= 0)
             dvti_text_add(&line, "(%lld): ", (long long)row->index);
         dvti_text_add(&line, "%s", row->block->desc.kind);
-        dvti_summary_line(&text, name, dvti_shape_text(row->shape),
-                          dvti_nn_grouped(cost->trained), dvti_nn_grouped(cost->fixed),
-                          dvti_nn_size(cost->result_bytes),
+        dvti_summary_line(&text, name, dvti_shape_text(row->shape), dvti_nn_grouped(cost->trained),
+                          dvti_nn_grouped(cost->fixed), dvti_nn_size(cost->result_bytes),
                           dvti_nn_grouped(cost->multiply_adds));
     }
     dvti_text_char(&text, '=', DVTI_SUMMARY_WIDTH);

@@ -26,6 +26,7 @@ struct dvt_curve {
     char *title, *x_label, *y_label;
     dvti_series *series;
     size_t n, capacity;
+    bool log_x, log_y;
 };
 
 static void dvti_curve_destroy(void *object) {
@@ -94,10 +95,21 @@ DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x,
     return DVT_OK;
 }
 
+DVT_API dvt_status dvt_curve_set_log(dvt_curve *curve, bool x, bool y) {
+    if (!curve)
+        return dvti_null("dvt_curve_set_log", "curve");
+    curve->log_x = x;
+    curve->log_y = y;
+    return DVT_OK;
+}
+
 /* ---- axes ---- */
 typedef struct dvti_scale {
-    double low, high, step;
-    int ticks; /* steps from low to high */
+    double low, high, step; /* of a logarithmic axis: decimal logarithms */
+    int ticks;              /* steps from low to high */
+    bool log;
+    int first; /* logarithmic: ticks are 1, 2 and 5 times powers of ten, from this one */
+    bool fine; /* those with 2 and 5, too */
 } dvti_scale;
 
 /* Rounds up to 1, 2 or 5 times a power of ten. */
@@ -110,6 +122,7 @@ static double dvti_round_step(double rough) {
 static dvti_scale dvti_scale_make(double low, double high) {
     dvti_scale scale;
     double least;
+    memset(&scale, 0, sizeof scale);
     if (!(low <= high)) { /* no points */
         low = 0;
         high = 1;
@@ -128,46 +141,94 @@ static dvti_scale dvti_scale_make(double low, double high) {
     return scale;
 }
 
+/* Returns tick k of a logarithmic axis that shows 2 and 5: 0 is 1, 1 is 2, 3 is 10, -1 is 0.5. */
+static double dvti_fine_tick(int k) {
+    static const int digits[] = {1, 2, 5};
+    int power = (k + 3000) / 3 - 1000;
+    return digits[(k + 3000) % 3] * pow(10, power);
+}
+
+/* Does the same for logarithms. Up to three decades have ticks at 2 and 5. */
+static dvti_scale dvti_scale_log(double low, double high) {
+    dvti_scale scale;
+    int last;
+    memset(&scale, 0, sizeof scale);
+    scale.log = true;
+    if (!(low <= high)) { /* no points */
+        low = 1;
+        high = 10;
+    }
+    scale.fine = log10(high) - log10(low) <= 3;
+    if (scale.fine) {
+        scale.first = 3 * (int)floor(log10(low)) + 2;
+        while (dvti_fine_tick(scale.first) > low * (1 + 1e-9))
+            scale.first--;
+        last = scale.first + 1;
+        while (dvti_fine_tick(last) < high * (1 - 1e-9))
+            last++;
+        scale.ticks = last - scale.first;
+        scale.step = 1;
+        scale.low = log10(dvti_fine_tick(scale.first));
+        scale.high = log10(dvti_fine_tick(last));
+    } else {
+        scale.low = floor(log10(low) + 1e-9);
+        scale.step = ceil((ceil(log10(high) - 1e-9) - scale.low) / 8);
+        scale.ticks = (int)ceil((log10(high) - scale.low) / scale.step - 1e-9);
+        scale.high = scale.low + scale.ticks * scale.step;
+    }
+    return scale;
+}
+
+/* Returns the value of tick i. */
+static double dvti_scale_tick(const dvti_scale *scale, int i) {
+    return !scale->log   ? scale->low + i * scale->step
+           : scale->fine ? dvti_fine_tick(scale->first + i)
+                         : pow(10, scale->low + i * scale->step);
+}
+
+/* Returns the position of a value: 0 at the lower end of the axis, 1 at the upper one. */
+static double dvti_scale_share(const dvti_scale *scale, double value) {
+    return ((scale->log ? log10(value) : value) - scale->low) / (scale->high - scale->low);
+}
+
+/* A logarithmic axis has positive values only; those near 0 have no exact decimal logarithm. */
+static bool dvti_curve_draws(bool log_x, bool log_y, double x, double y) {
+    return (!log_x || x >= 1e-300) && (!log_y || y >= 1e-300);
+}
+
 static void dvti_curve_scales(const dvt_curve *curve, dvti_scale *x, dvti_scale *y) {
     double x_low = HUGE_VAL, x_high = -HUGE_VAL, y_low = HUGE_VAL, y_high = -HUGE_VAL;
     size_t i, k;
     for (i = 0; i < curve->n; i++)
         for (k = 0; k < curve->series[i].n; k++) {
+            if (!dvti_curve_draws(curve->log_x, curve->log_y, curve->series[i].x[k],
+                                  curve->series[i].y[k]))
+                continue;
             x_low = DVTI_MIN(x_low, curve->series[i].x[k]);
             x_high = DVTI_MAX(x_high, curve->series[i].x[k]);
             y_low = DVTI_MIN(y_low, curve->series[i].y[k]);
             y_high = DVTI_MAX(y_high, curve->series[i].y[k]);
         }
-    *x = dvti_scale_make(x_low, x_high);
-    *y = dvti_scale_make(y_low, y_high);
+    *x = curve->log_x ? dvti_scale_log(x_low, x_high) : dvti_scale_make(x_low, x_high);
+    *y = curve->log_y ? dvti_scale_log(y_low, y_high) : dvti_scale_make(y_low, y_high);
 }
 
 /* ---- text ---- */
-/* Writes a fixed-point number without printf, which would follow the locale. |value| * 10^decimals
-   must be below 2^53. */
-static void dvti_svg_fixed(dvti_writer *out, double value, int decimals) {
-    int64_t unit = 1, number;
-    int i;
-    for (i = 0; i < decimals; i++)
-        unit *= 10;
-    number = (int64_t)(fabs(value) * (double)unit + 0.5);
-    if (value < 0 && number)
-        dvti_writer_text(out, "-");
-    dvti_writer_int(out, number / unit);
-    for (number %= unit, i = 0; i < decimals; i++) {
-        unit /= 10;
-        if (i == 0)
-            dvti_writer_text(out, ".");
-        dvti_writer_int(out, number / unit);
-        number %= unit;
-    }
-}
-
 /* Writes a tick's value with as many decimals as its step needs. Very large and small ones look
    like 1.5e9. */
 static void dvti_svg_value(dvti_writer *out, double value, const dvti_scale *scale) {
     double largest = DVTI_MAX(fabs(scale->low), fabs(scale->high));
-    int step = (int)floor(log10(scale->step) + 1e-9), top = (int)floor(log10(largest) + 1e-9);
+    dvti_scale digit;
+    int step, top;
+    if (scale->log) { /* as a linear axis whose step is the tick's first digit */
+        memset(&digit, 0, sizeof digit);
+        digit.step = pow(10, floor(log10(value) + 1e-9));
+        digit.high = value;
+        scale = &digit;
+        largest = value;
+    }
+    step = (int)floor(log10(scale->step) + 1e-9);
+    top = (int)floor(log10(largest) + 1e-9);
     if (top < 7 && step > -6) {
         dvti_svg_fixed(out, value, step < 0 ? -step : 0);
     } else if (fabs(value) < scale->step / 2) {
@@ -181,83 +242,13 @@ static void dvti_svg_value(dvti_writer *out, double value, const dvti_scale *sca
     }
 }
 
-/* Returns the length of the UTF-8 character at `at`, or 0 when it is invalid or XML 1.0 forbids
-   it. */
-static int dvti_utf8_length(const unsigned char *at) {
-    uint32_t c = at[0], least;
-    int n = c < 0x80 ? 1 : c >> 5 == 6 ? 2 : c >> 4 == 14 ? 3 : c >> 3 == 30 ? 4 : 0, i;
-    if (n < 2)
-        return n && (c >= 0x20 || c == '\t' || c == '\n' || c == '\r') ? 1 : 0;
-    least = n == 2 ? 0x80 : n == 3 ? 0x800 : 0x10000;
-    c &= 0x7Fu >> n;
-    for (i = 1; i < n; i++) {
-        if ((at[i] & 0xC0) != 0x80)
-            return 0;
-        c = c << 6 | (at[i] & 0x3Fu);
-    }
-    return c < least || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000) || c == 0xFFFE || c == 0xFFFF
-               ? 0
-               : n;
-}
-
-static void dvti_svg_escape(dvti_writer *out, const char *text) {
-    const unsigned char *at = (const unsigned char *)text;
-    while (*at) {
-        int n = dvti_utf8_length(at);
-        if (*at == '&')
-            dvti_writer_text(out, "&amp;");
-        else if (*at == '<')
-            dvti_writer_text(out, "&lt;");
-        else if (*at == '>')
-            dvti_writer_text(out, "&gt;");
-        else if (*at == '"')
-            dvti_writer_text(out, "&quot;");
-        else if (n)
-            dvti_writer_bytes(out, at, (size_t)n);
-        else
-            dvti_writer_text(out, "?");
-        at += n ? n : 1;
-    }
-}
-
-/* Writes <text x= y= attributes>content</text>. */
-static void dvti_svg_text(dvti_writer *out, double x, double y, const char *attributes,
-                          const char *content) {
-    dvti_writer_text(out, "<text x=\"");
-    dvti_svg_fixed(out, x, 2);
-    dvti_writer_text(out, "\" y=\"");
-    dvti_svg_fixed(out, y, 2);
-    dvti_writer_text(out, "\"");
-    dvti_writer_text(out, attributes);
-    dvti_writer_text(out, ">");
-    dvti_svg_escape(out, content);
-    dvti_writer_text(out, "</text>\n");
-}
-
-static void dvti_svg_line(dvti_writer *out, double x1, double y1, double x2, double y2,
-                          const char *attributes) {
-    dvti_writer_text(out, "<path d=\"M");
-    dvti_svg_fixed(out, x1, 2);
-    dvti_writer_text(out, " ");
-    dvti_svg_fixed(out, y1, 2);
-    dvti_writer_text(out, " L");
-    dvti_svg_fixed(out, x2, 2);
-    dvti_writer_text(out, " ");
-    dvti_svg_fixed(out, y2, 2);
-    dvti_writer_text(out, "\" fill=\"none\"");
-    dvti_writer_text(out, attributes);
-    dvti_writer_text(out, "/>\n");
-}
-
 /* ---- the parts of the image ---- */
 static double dvti_curve_x(const dvti_scale *scale, double x) {
-    return DVTI_CURVE_LEFT +
-           (x - scale->low) / (scale->high - scale->low) * (DVTI_CURVE_RIGHT - DVTI_CURVE_LEFT);
+    return DVTI_CURVE_LEFT + dvti_scale_share(scale, x) * (DVTI_CURVE_RIGHT - DVTI_CURVE_LEFT);
 }
 
 static double dvti_curve_y(const dvti_scale *scale, double y) {
-    return DVTI_CURVE_BOTTOM -
-           (y - scale->low) / (scale->high - scale->low) * (DVTI_CURVE_BOTTOM - DVTI_CURVE_TOP);
+    return DVTI_CURVE_BOTTOM - dvti_scale_share(scale, y) * (DVTI_CURVE_BOTTOM - DVTI_CURVE_TOP);
 }
 
 static void dvti_svg_tick(dvti_writer *out, double x, double y, const char *attributes,
@@ -276,12 +267,12 @@ static void dvti_svg_axes(dvti_writer *out, const dvt_curve *curve, const dvti_s
     static const char *const grid = " stroke=\"#dddddd\"";
     int i;
     for (i = 0; i <= x->ticks; i++) {
-        double value = x->low + i * x->step, at = dvti_curve_x(x, value);
+        double value = dvti_scale_tick(x, i), at = dvti_curve_x(x, value);
         dvti_svg_line(out, at, DVTI_CURVE_TOP, at, DVTI_CURVE_BOTTOM, grid);
         dvti_svg_tick(out, at, DVTI_CURVE_BOTTOM + 18, "\" text-anchor=\"middle\">", value, x);
     }
     for (i = 0; i <= y->ticks; i++) {
-        double value = y->low + i * y->step, at = dvti_curve_y(y, value);
+        double value = dvti_scale_tick(y, i), at = dvti_curve_y(y, value);
         dvti_svg_line(out, DVTI_CURVE_LEFT, at, DVTI_CURVE_RIGHT, at, grid);
         dvti_svg_tick(out, DVTI_CURVE_LEFT - 8, at + 4, "\" text-anchor=\"end\">", value, y);
     }
@@ -300,19 +291,23 @@ static void dvti_svg_axes(dvti_writer *out, const dvt_curve *curve, const dvti_s
 
 static void dvti_svg_series(dvti_writer *out, const dvti_series *series, const dvti_scale *x,
                             const dvti_scale *y, const char *attributes, const char *color) {
-    size_t i;
+    size_t i, n = 0;
     dvti_writer_text(out, "<polyline fill=\"none\"");
     dvti_writer_text(out, attributes);
     dvti_writer_text(out, " points=\"");
     for (i = 0; i < series->n; i++) {
-        if (i)
-            dvti_writer_text(out, i % 8 ? " " : "\n");
+        if (!dvti_curve_draws(x->log, y->log, series->x[i], series->y[i]))
+            continue;
+        if (n++)
+            dvti_writer_text(out, (n - 1) % 8 ? " " : "\n");
         dvti_svg_fixed(out, dvti_curve_x(x, series->x[i]), 2);
         dvti_writer_text(out, ",");
         dvti_svg_fixed(out, dvti_curve_y(y, series->y[i]), 2);
     }
     dvti_writer_text(out, "\"/>\n");
-    for (i = 0; series->n <= DVTI_CURVE_DOTS && i < series->n; i++) {
+    for (i = 0; n <= DVTI_CURVE_DOTS && i < series->n; i++) {
+        if (!dvti_curve_draws(x->log, y->log, series->x[i], series->y[i]))
+            continue;
         dvti_writer_text(out, "<circle r=\"2.5\" fill=\"");
         dvti_writer_text(out, color);
         dvti_writer_text(out, "\" cx=\"");
@@ -332,10 +327,7 @@ static DVTI_NOINLINE void dvti_svg_write(dvti_writer *out, const dvt_curve *curv
     dvti_scale x, y;
     size_t i;
     dvti_curve_scales(curve, &x, &y);
-    dvti_writer_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                          "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"420\" "
-                          "viewBox=\"0 0 720 420\" font-family=\"sans-serif\" font-size=\"12\">\n"
-                          "<rect width=\"720\" height=\"420\" fill=\"#ffffff\"/>\n");
+    dvti_svg_begin(out, 720, 420);
     dvti_svg_axes(out, curve, &x, &y);
     for (i = 0; i < curve->n; i++) {
         const char *color = colors[i % (size_t)DVTI_LENGTH(colors)];
@@ -354,24 +346,13 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
     static const char *const function = "dvt_curve_save";
     dvti_float_mode mode;
     dvti_writer text;
-    dvti_file_out file;
-    dvt_status status;
     if (!curve || !path)
         return dvti_null(function, curve ? "path" : "curve");
     text = dvti_writer_begin();
     mode = dvti_float_mode_begin();
     dvti_svg_write(&text, curve);
     dvti_float_mode_end(&mode);
-    if (text.failed) {
-        status = dvti_fail_memory(function, (int64_t)text.length);
-    } else if (!dvti_file_begin(&file, function, path)) {
-        status = dvti_failure();
-    } else {
-        dvti_file_write(&file, text.at, text.length);
-        status = dvti_file_end(&file, true);
-    }
-    dvti_writer_free(&text);
-    return status;
+    return dvti_svg_save(function, path, &text);
 }
 
 #undef DVTI_CURVE_LEFT

@@ -1,6 +1,7 @@
 /* Internals of training, shared by the files of this directory. */
 #ifndef DVTI_TRAIN_H
 #define DVTI_TRAIN_H
+#include "5_io/dvt_io_internal.h"
 #include "6_nn/dvt_nn_internal.h"
 
 /* ---- optimizers and schedules ---- */
@@ -207,5 +208,19 @@ DVTI_FN bool dvti_order_open(dvti_order *order, const char *function, const dvt_
    when it fails. */
 DVTI_FN dvt_status dvti_order_seek(dvti_order *order, const char *function, dvt_loader_desc *desc,
                                    int64_t n, const dvt_loader_state *state);
+
+/* ---- SVG images ---- */
+/* Begins an image of that size on white. */
+DVTI_FN void dvti_svg_begin(dvti_writer *out, int width, int height);
+/* Writes a fixed-point number without printf, which would follow the locale. |value| * 10^decimals
+   must be below 2^53. */
+DVTI_FN void dvti_svg_fixed(dvti_writer *out, double value, int decimals);
+/* Writes <text x= y= attributes>content</text>, and a line. */
+DVTI_FN void dvti_svg_text(dvti_writer *out, double x, double y, const char *attributes,
+                           const char *content);
+DVTI_FN void dvti_svg_line(dvti_writer *out, double x1, double y1, double x2, double y2,
+                           const char *attributes);
+/* Writes the text to a file and frees it. */
+DVTI_FN dvt_status dvti_svg_save(const char *function, const char *path, dvti_writer *text);
 
 #endif
