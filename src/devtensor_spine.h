@@ -116,6 +116,7 @@
 #include "5_io/dvt_io_internal.h"
 #include "5_io/dvt_formats.h"
 #include "5_io/dvt_csv.h"
+#include "5_io/dvt_trace.h"
 #include "3_cuda/dvt_cuda.h"
 #if !defined(DEVTENSOR_NO_CUDA)
 #include "3_cuda/driver/dvt_nccl.h"
@@ -147,6 +148,7 @@
 #include "3_cuda/device/dvt_cuda_order.c"
 #include "3_cuda/device/dvt_cuda_peer.c"
 #include "3_cuda/device/dvt_cuda_staging.c"
+#include "3_cuda/device/dvt_cuda_timing.c"
 #include "3_cuda/launch/dvt_cuda_grid.c"
 #include "3_cuda/launch/dvt_cuda_axes.c"
 #include "3_cuda/launch/cuda_conv.c"
@@ -211,6 +213,7 @@
 #include "5_io/dvt_source.c"
 #include "5_io/dvt_stored.c"
 #include "5_io/dvt_trace.c"
+#include "5_io/dvt_trace_text.c"
 #if defined(DEVTENSOR_NO_FORMATS)
 #include "5_io/dvt_formats_off.c"
 #else

@@ -33,7 +33,7 @@
      [dvt:gpu]      device memory, compiled kernels, streams
      [dvt:nn]       networks
      [dvt:train]    training and data
-     [dvt:report]   traces, tables and pictures of runs
+     [dvt:report]   traces, tables and images of runs
      [dvt:macros]   what the macros of the other sections expand to
 
    Names. Functions of arrays have no prefix of their own: dvt_add. Names of functions of other

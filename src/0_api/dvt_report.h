@@ -1,12 +1,13 @@
-/* [dvt:report] What a program did and learned, for people and their tools: traces, pictures,
-   histograms. Files are written as [dvt:io] describes, unless their function says otherwise. */
+/* [dvt:report] What a program did and learned, for people and their tools: traces, histograms,
+   images, event files. Files are written as [dvt:io] describes, unless their function says
+   otherwise. */
 
 /* ---- traces, for chrome://tracing and https://ui.perfetto.dev ---- */
 /* Begins to write to a file what all threads do: one row for each thread, and for the queue of each
-   virtual GPU. Operations have their context, dtype, shapes and multiply-adds; copies between
-   contexts their bytes; waits the function that waited, such as dvt_print. Compiled kernels appear
-   too. Each has the file and line of the call, see DEVTENSOR_NO_CALL_SITES. An arrow leads from an
-   operation to its work in the queue. On CUDA GPUs the times are those of the calling thread.
+   GPU. Operations have their context, dtype, shapes and multiply-adds; copies between contexts their
+   bytes; waits the function that waited, such as dvt_print. Compiled kernels appear too. Each has
+   the file and line of the call, see DEVTENSOR_NO_CALL_SITES. An arrow leads from an operation to
+   its work in the queue. The queue of a CUDA GPU shows what the program has waited for.
    The file grows while the program runs, in steps of a quarter of a second. It opens at any time,
    also after a crash. Needs at most 64 KiB, and 256 KiB for each thread. Without a trace, an
    operation loads one flag more.
@@ -51,9 +52,10 @@ DVT_API size_t dvt_histogram_format(const dvt_histogram *histogram, char *buffer
 /* Prints that text of x to standard output. Errors: as dvt_histogram_of. */
 DVT_API dvt_status dvt_print_histogram(dvt_array *x, int bins);
 
-/* ---- pictures ---- */
-/* Joins images into one (height, width, channels), row by row, for dvt_save_image. Each gets a frame
-   of `padding` zeros, which it shares with its neighbors. `columns` 0: as many columns as rows.
+/* ---- images ---- */
+/* Joins images into one (height, width, channels), row by row, for dvt_save_image. Each gets a
+   frame of `padding` zeros, which it shares with its neighbors. `columns` 0: as many columns as
+   rows.
    Shapes: (N, H, W), (N, H, W, C) or (N, C, H, W); C is 1 to 4, and the last axis is looked at
    first. Copies: same context.  Waits: no.  Errors: SHAPE, RANGE. Not recorded. */
 DVT_API dvt_array *dvt_image_grid(dvt_array *images, int64_t columns, int64_t padding);
@@ -64,8 +66,8 @@ DVT_API dvt_array *dvt_image_grid(dvt_array *images, int64_t columns, int64_t pa
    count. Add the matrices of several batches.
    Copies: never between contexts.  Waits: no.  Errors: SHAPE, CONTEXT, RANGE. Not recorded. */
 DVT_API dvt_array *dvt_confusion_matrix(dvt_array *labels, dvt_array *predictions, int64_t classes);
-/* Writes such a matrix, of at most 100 classes, as an SVG image. The color of a cell is its share of
-   the row. `names` has the name of each class; NULL: their numbers.
+/* Writes such a matrix, of at most 100 classes, as an SVG image. The color of a cell is its share
+   of the row. `names` has the name of each class; NULL: their numbers.
    Copies: to host memory.  Waits: yes.  Errors: SHAPE, IO, NOT_BUILT. */
 DVT_API dvt_status dvt_confusion_save(dvt_array *matrix, const char *const *names,
                                       const char *path);

@@ -304,6 +304,8 @@ DVTI_FN bool dvti_listened(void);
 /* Begins an event now. dvti_event_end ends it now, and all listeners receive it. */
 DVTI_FN dvti_event dvti_event_begin(dvti_event_kind kind, const char *name, dvt_ctx ctx);
 DVTI_FN void dvti_event_end(dvti_event *event);
+/* Sends an event whose end is set. */
+DVTI_FN void dvti_event_send(const dvti_event *event);
 /* Waits for the work of `device` and sends the event. Also counts it, unless `device` is a CPU. */
 DVTI_FN dvt_status dvti_wait_for(const char *function, dvti_device *device);
 /* Waits until the queues of all open devices are empty. Takes no error of theirs. */

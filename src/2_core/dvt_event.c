@@ -35,13 +35,17 @@ DVTI_FN dvti_event dvti_event_begin(dvti_event_kind kind, const char *name, dvt_
 }
 
 /* Listeners compute with floats, so they get the default floating-point mode. */
-DVTI_FN void dvti_event_end(dvti_event *event) {
+DVTI_FN void dvti_event_send(const dvti_event *event) {
     const dvti_float_mode mode = dvti_float_mode_begin();
     const dvti_event_fn hear = (dvti_event_fn)(intptr_t)dvti_atomic_load(&dvti_hears_all);
-    event->end = dvti_now();
     if (hear)
         hear(NULL, event);
     if (dvti_hears_here.hear)
         dvti_hears_here.hear(dvti_hears_here.user, event);
     dvti_float_mode_end(&mode);
+}
+
+DVTI_FN void dvti_event_end(dvti_event *event) {
+    event->end = dvti_now();
+    dvti_event_send(event);
 }

@@ -81,7 +81,8 @@ static DVTI_RARE dvt_status dvti_launch_heard(dvti_device *device, dvti_launch *
     event.launch = launch;
     status = dvti_launch_in_mode(device, launch);
     dvti_note_later(device);
-    dvti_event_end(&event);
+    if (status == DVT_OK)
+        dvti_event_end(&event);
     return status;
 }
 

@@ -149,6 +149,8 @@ static void dvti_cuda_settle_borrowed(dvti_device *device, const void *at, int64
             result = dvti_cuda_drain(gpu);
             dvti_mutex_lock(&gpu->lock);
         }
+        if (result == DVTI_CU_OK)
+            dvti_cuda_time_send(gpu);
         dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", result);
         dvti_cuda_leave(pushed);
     }
@@ -166,8 +168,12 @@ static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launc
                               dvti_cuda_touch_launch(gpu, launch));
     if (status == DVT_OK) {
         dvti_cuda_remember(gpu, launch->name);
-        if (dvti_cuda_view_size(&launch->out[0]) > 0)
+        if (dvti_cuda_view_size(&launch->out[0]) > 0) {
+            dvti_cuda_timed *timed = dvti_listened() ? dvti_cuda_time_begin(gpu, launch) : NULL;
             status = launch->kernel->cuda->run(gpu, launch);
+            if (timed)
+                dvti_cuda_time_end(gpu, timed);
+        }
     }
     dvti_cuda_end(gpu, pushed);
     return status;
@@ -189,6 +195,8 @@ static dvt_status dvti_cuda_wait(dvti_device *device) {
     if (result == DVTI_CU_OK)
         gpu->verified = DVTI_MAX(gpu->verified, queued);
     status = dvti_cuda_failed(gpu, "waiting", "cuStreamSynchronize", result);
+    if (status == DVT_OK)
+        dvti_cuda_time_send(gpu);
     dvti_cuda_end(gpu, pushed);
     return status;
 }

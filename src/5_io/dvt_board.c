@@ -4,9 +4,9 @@
 
        | length, 8 bytes | CRC of the length | Event | CRC of the Event |
 
-   CRCs are CRC-32C, rotated by 15 bits plus a constant. Every record is written at once, so a reader
-   never waits for a buffer. Source: tensorflow/core: lib/io/record_writer.h, util/event.proto,
-   framework/summary.proto, framework/tensor.proto. */
+   CRCs are CRC-32C, rotated by 15 bits plus a constant. Every record is written at once, so a
+   reader never waits for a buffer. Source: tensorflow/core, lib/io/record_writer.h,
+   util/event.proto, framework/summary.proto and tensor.proto. */
 #include "5_io/dvt_formats.h"
 
 /* The numbers of the fields that are written. */

@@ -1,5 +1,4 @@
-/* Histograms of arrays as numbers and as text, for people. NaN and infinities are counted, but are in
-   no bin. */
+/* Histograms of arrays as numbers and text. NaN and infinities are counted, but are in no bin. */
 #include "1_base/dvt_float_mode.h"
 #include "5_io/dvt_io_internal.h"
 

@@ -133,8 +133,8 @@ DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n);
    it. */
 DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok);
 
-/* A file that readers may open while it grows, without buffer and rename. Replaces a file, and keeps
-   links, devices and pipes. Returns a descriptor, or -1 with the error set. */
+/* Opens a file that readers may open while it grows: without buffer and rename. Replaces a file,
+   and keeps links, devices and pipes. Returns a descriptor, or -1 with the error set. */
 DVTI_FN int dvti_live_open(const char *function, const char *path);
 /* Write all bytes, and close. They return false with the reason in errno. */
 DVTI_FN bool dvti_live_write(int fd, const void *bytes, size_t n);

@@ -6,10 +6,10 @@
        events of a thread -> its row, without their ends -> NOTE: line and end -> text -> file
 
    Queues of devices write theirs at once. Source: "Trace Event Format", Google, 2016. */
-#include "5_io/dvt_io_internal.h"
+#include "5_io/dvt_trace.h"
 
 #define DVTI_TRACE_TEXT 32768   /* bytes before the text is written */
-#define DVTI_TRACE_ROW 196608   /* bytes of a row before it is written without lines */
+#define DVTI_TRACE_ROW 120000   /* bytes of a row before it is written without lines */
 #define DVTI_TRACE_SECONDS 0.25 /* between two writes at most */
 #define DVTI_TRACE_LINES 256
 
@@ -55,94 +55,6 @@ static dvti_mutex dvti_trace_lock = DVTI_MUTEX_INIT;
 static dvti_trace dvti_the_trace; /* all but `process` is protected by the lock */
 static DVTI_TLS dvti_trace_row *dvti_trace_my_row;
 static DVTI_TLS int64_t dvti_trace_my_generation;
-
-/* ---- text ---- */
-static void dvti_trace_string(dvti_writer *out, const char *text) {
-    static const char digits[] = "0123456789abcdef";
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        char code[7] = "\\u0000";
-        code[4] = digits[c >> 4];
-        code[5] = digits[c & 15];
-        if (c < 0x20 || c == '"' || c == '\\')
-            dvti_writer_text(out, code);
-        else
-            dvti_writer_bytes(out, text, 1);
-    }
-}
-
-/* Writes seconds as microseconds with three decimals. */
-static void dvti_trace_time(dvti_writer *out, double seconds) {
-    int64_t ns = seconds > 0 ? (int64_t)(seconds * 1e9 + 0.5) : 0, digit;
-    dvti_writer_int(out, ns / 1000);
-    dvti_writer_text(out, ".");
-    for (digit = 100; digit; digit /= 10)
-        dvti_writer_int(out, ns / digit % 10);
-}
-
-static void dvti_trace_ctx(dvti_writer *out, dvt_ctx ctx) {
-    dvti_writer_text(out, ctx.id < 0 ? "all GPUs" : ctx.type == DVT_DEVICE_CPU ? "cpu(" : "gpu(");
-    if (ctx.id >= 0) {
-        dvti_writer_int(out, ctx.id);
-        dvti_writer_text(out, ")");
-    }
-}
-
-static void dvti_trace_dims(dvti_writer *out, const int64_t *dim, int n) {
-    int i;
-    dvti_writer_text(out, "(");
-    for (i = 0; i < n; i++) {
-        dvti_writer_text(out, i ? ", " : "");
-        dvti_writer_int(out, dim[i]);
-    }
-    dvti_writer_text(out, n == 1 ? ",)" : ")");
-}
-
-/* Begins an object: {"name":"dvt_add","cat":"operation","ph":"X","pid":1,"tid":2,"ts":3.000 */
-static void dvti_trace_object(dvti_writer *out, const char *name, const char *category,
-                              const char *phase, int process, int row, double at) {
-    dvti_writer_text(out, "{\"name\":\"");
-    dvti_trace_string(out, name);
-    dvti_writer_text(out, "\",\"cat\":\"");
-    dvti_writer_text(out, category);
-    dvti_writer_text(out, "\",\"ph\":\"");
-    dvti_writer_text(out, phase);
-    dvti_writer_text(out, "\",\"pid\":");
-    dvti_writer_int(out, process);
-    dvti_writer_text(out, ",\"tid\":");
-    dvti_writer_int(out, row);
-    dvti_writer_text(out, ",\"ts\":");
-    dvti_trace_time(out, at);
-}
-
-/* Begins a slice: an object with a duration, and its arguments. */
-static void dvti_trace_slice(dvti_writer *out, const char *name, const char *category, int process,
-                             int row, double begin, double end) {
-    dvti_trace_object(out, name, category, "X", process, row, begin);
-    dvti_writer_text(out, ",\"dur\":");
-    dvti_trace_time(out, end - begin);
-    dvti_writer_text(out, ",\"args\":{");
-}
-
-/* Names a process, which is a group of rows, or a row of it. */
-static void dvti_trace_name(dvti_writer *out, int process, int row, const char *name, int number) {
-    dvti_trace_object(out, row ? "thread_name" : "process_name", "__metadata", "M", process, row,
-                      0);
-    dvti_writer_text(out, ",\"args\":{\"name\":\"");
-    dvti_writer_text(out, name);
-    if (number >= 0)
-        dvti_writer_int(out, number);
-    dvti_writer_text(out, row || number < 0 ? "\"}},\n" : ")\"}},\n");
-}
-
-/* One end of an arrow from a launch to its run. */
-static void dvti_trace_arrow(dvti_writer *out, const char *phase, const dvti_event *e, int process,
-                             int row, double start) {
-    dvti_trace_object(out, "launch", "launch", phase, process, row, e->begin - start);
-    dvti_writer_text(out, ",\"id\":");
-    dvti_writer_int(out, e->number);
-    dvti_writer_text(out, *phase == 'f' ? ",\"bp\":\"e\"},\n" : "},\n");
-}
 
 /* ---- writing ---- */
 static void dvti_trace_flush(dvti_trace *t) {
@@ -195,6 +107,8 @@ static void dvti_trace_row_end(dvti_trace *t, dvti_trace_row *row, const char *f
             dvti_writer_text(&t->text, "\"");
         }
         dvti_writer_text(&t->text, "}},\n");
+        if (t->text.length > DVTI_TRACE_TEXT)
+            dvti_trace_flush(t);
     }
     if (file && row->n > 1) { /* a slice of the whole call */
         char name[200];
@@ -231,47 +145,6 @@ static dvti_trace_row *dvti_trace_row_here(dvti_trace *t) {
     dvti_trace_my_generation = t->generation;
     dvti_trace_name(&t->text, 1, row->number, "thread ", row->number);
     return row;
-}
-
-static void dvti_trace_view(dvti_writer *out, const dvti_view *view) {
-    dvti_writer_text(out, dvt_dtype_name(view->dtype));
-    dvti_writer_text(out, " ");
-    dvti_trace_dims(out, view->dim, view->ndim);
-}
-
-static void dvti_trace_launch(dvti_writer *out, const dvti_launch *launch) {
-    double products = dvti_multiply_adds(launch);
-    int i;
-    dvti_writer_text(out, ",\"kernel\":\"");
-    dvti_writer_text(out, launch->kernel->name);
-    if (launch->n_out) {
-        dvti_writer_text(out, "\",\"dtype\":\"");
-        dvti_writer_text(out, dvt_dtype_name(launch->out[0].dtype));
-        dvti_writer_text(out, "\",\"shape\":\"");
-        dvti_trace_dims(out, launch->out[0].dim, launch->out[0].ndim);
-    }
-    dvti_writer_text(out, "\",\"inputs\":\"");
-    for (i = 0; i < launch->n_in; i++) {
-        dvti_writer_text(out, i ? ", " : "");
-        dvti_trace_view(out, &launch->in[i]);
-    }
-    dvti_writer_text(out, "\"");
-    if (products > 0) {
-        dvti_writer_text(out, ",\"multiply_adds\":");
-        dvti_writer_int(out, products < 9e18 ? (int64_t)products : INT64_MAX);
-    }
-}
-
-static void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
-    int64_t dim[2];
-    dim[0] = p->n;
-    dim[1] = p->m;
-    dvti_writer_text(out, ",\"kernel\":\"matmul\",\"dtype\":\"");
-    dvti_writer_text(out, dvt_dtype_name(p->dtype));
-    dvti_writer_text(out, "\",\"shape\":\"");
-    dvti_trace_dims(out, dim, 2);
-    dvti_writer_text(out, "\",\"multiply_adds\":");
-    dvti_writer_int(out, p->n * p->m * p->k);
 }
 
 /* Writes the work of a queue: process 2 + i is gpu(i). */
@@ -336,7 +209,7 @@ static void dvti_trace_add(dvti_trace *t, dvti_trace_row *row, const dvti_event 
         out->length = before;
         out->failed = false;
         t->dropped++;
-    } else if (e->number && e->ctx.type != DVT_DEVICE_CPU)
+    } else if (e->number && !dvti_is_host_memory(e->ctx))
         dvti_trace_arrow(&t->text, "s", e, 1, row->number, t->start);
 }
 
@@ -493,9 +366,9 @@ DVT_API dvt_status dvt_trace_end(void) {
 static void dvti_trace_line_text(dvti_text *text, const dvti_line_copies *one, bool others) {
     char from[24], to[24];
     snprintf(from, sizeof from, one->from.id < 0 ? "all GPUs" : "%s(%d)",
-             one->from.type == DVT_DEVICE_CPU ? "cpu" : "gpu", one->from.id);
+             dvti_is_host_memory(one->from) ? "cpu" : "gpu", one->from.id);
     snprintf(to, sizeof to, one->to.id < 0 ? "all GPUs" : "%s(%d)",
-             one->to.type == DVT_DEVICE_CPU ? "cpu" : "gpu", one->to.id);
+             dvti_is_host_memory(one->to) ? "cpu" : "gpu", one->to.id);
     dvti_text_add(text, "%14lld %8lld  %-8s %-8s  %-24s ", (long long)one->bytes,
                   (long long)one->count, others ? "" : from, others ? "" : to,
                   others ? "" : one->name);

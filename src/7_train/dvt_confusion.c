@@ -1,5 +1,5 @@
-/* Confusion matrices: counted where the arrays are, by one product of one-hot matrices, and drawn as
-   an SVG image of colored cells. */
+/* Confusion matrices: counted where the arrays are, by one product of one-hot matrices, and drawn
+   as an SVG image of colored cells. */
 #include "1_base/dvt_float_mode.h"
 #include "7_train/dvt_train_internal.h"
 

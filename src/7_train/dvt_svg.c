@@ -1,4 +1,4 @@
-/* The parts that SVG images share: numbers that ignore the locale, escaped text, lines, the file. */
+/* Parts that SVG images share: numbers that ignore the locale, escaped text, lines, the file. */
 #include "7_train/dvt_train_internal.h"
 
 DVTI_FN void dvti_svg_fixed(dvti_writer *out, double value, int decimals) {

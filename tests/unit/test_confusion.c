@@ -37,28 +37,28 @@ DVT_TEST(confusion_counts) {
 }
 
 #if !defined(DEVTENSOR_NO_FILES)
-static const char *picture_path(void) {
+static const char *svg_path(void) {
     static char path[512];
     const char *folder = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/devtensor-%ld-picture.svg",
+    snprintf(path, sizeof path, "%s/devtensor-%ld-image.svg",
              folder && folder[0] ? folder : "/tmp", (long)getpid());
     return path;
 }
 
-/* Returns the content of the picture, and removes it; the caller frees the text. */
-static char *picture_text(void) {
+/* Returns the content of the image, and removes it; the caller frees the text. */
+static char *svg_text(void) {
     char *text = (char *)calloc(1, 1 << 20);
-    FILE *file = fopen(picture_path(), "rb");
+    FILE *file = fopen(svg_path(), "rb");
     CHECK(file != NULL);
     if (file) {
         CHECK(fread(text, 1, (1 << 20) - 1, file) > 0);
         fclose(file);
     }
-    remove(picture_path());
+    remove(svg_path());
     return text;
 }
 
-static int picture_count(const char *text, const char *part) {
+static int count_of(const char *text, const char *part) {
     int n = 0;
     for (; (text = strstr(text, part)) != NULL; text += strlen(part))
         n++;
@@ -69,27 +69,27 @@ DVT_TEST(confusion_image) {
     static const char *const names[] = {"cat", "d<g", "bird"};
     dvt_array *m = DVT_ARRAY(long long, DVT_SHAPE(3, 3), dvt_cpu(), 8, 2, 0, 0, 4, 0, 0, 0, 0);
     char *text;
-    CHECK_INT(dvt_confusion_save(m, names, picture_path()), DVT_OK);
-    text = picture_text();
-    CHECK_INT(picture_count(text, "<rect "), 10); /* the background and nine cells */
-    CHECK_INT(picture_count(text, ">cat</text>"), 2);
-    CHECK_INT(picture_count(text, ">d&lt;g</text>"), 2);
+    CHECK_INT(dvt_confusion_save(m, names, svg_path()), DVT_OK);
+    text = svg_text();
+    CHECK_INT(count_of(text, "<rect "), 10); /* the background and nine cells */
+    CHECK_INT(count_of(text, ">cat</text>"), 2);
+    CHECK_INT(count_of(text, ">d&lt;g</text>"), 2);
     /* 8 of 10: white text on four fifths of the color; 2 of 10: black text */
-    CHECK_INT(picture_count(text, "<rect x=\"120\" y=\"110\" width=\"44\" height=\"44\" "
+    CHECK_INT(count_of(text, "<rect x=\"120\" y=\"110\" width=\"44\" height=\"44\" "
                                   "fill=\"#338ec1\"/>\n<text x=\"142.00\" y=\"136.00\" "
                                   "text-anchor=\"middle\" fill=\"#ffffff\">8</text>"),
               1);
-    CHECK_INT(picture_count(text, "y=\"136.00\" text-anchor=\"middle\">2</text>"), 1);
-    CHECK_INT(picture_count(text, "fill=\"#0072b2\""), 1); /* 4 of 4 */
-    CHECK_INT(picture_count(text, ">12 of 14 correct</text>"), 1);
+    CHECK_INT(count_of(text, "y=\"136.00\" text-anchor=\"middle\">2</text>"), 1);
+    CHECK_INT(count_of(text, "fill=\"#0072b2\""), 1); /* 4 of 4 */
+    CHECK_INT(count_of(text, ">12 of 14 correct</text>"), 1);
     CHECK(strstr(text, "</svg>\n") == text + strlen(text) - 7);
     free(text);
     CHECK_INT(
-        dvt_confusion_save(dvt_ones(DVT_SHAPE(100, 100), DVT_F32, dvt_cpu()), NULL, picture_path()),
+        dvt_confusion_save(dvt_ones(DVT_SHAPE(100, 100), DVT_F32, dvt_cpu()), NULL, svg_path()),
         DVT_OK);
-    text = picture_text();
-    CHECK_INT(picture_count(text, ">99</text>"), 2);
-    CHECK_INT(picture_count(text, "<rect "), 10001);
+    text = svg_text();
+    CHECK_INT(count_of(text, ">99</text>"), 2);
+    CHECK_INT(count_of(text, "<rect "), 10001);
     free(text);
     CHECK_ERROR(dvt_confusion_save(dvt_ones(DVT_SHAPE(101, 101), DVT_F32, dvt_cpu()), NULL, "x"),
                 DVT_ERR_SHAPE);
@@ -102,8 +102,8 @@ DVT_TEST(confusion_image) {
 
 /* ---- logarithmic axes ---- */
 static char *curve_text(dvt_curve *curve) {
-    CHECK_INT(dvt_curve_save(curve, picture_path()), DVT_OK);
-    return picture_text();
+    CHECK_INT(dvt_curve_save(curve, svg_path()), DVT_OK);
+    return svg_text();
 }
 
 DVT_TEST(curve_of_logarithms) {
@@ -118,17 +118,17 @@ DVT_TEST(curve_of_logarithms) {
     CHECK_INT(dvt_curve_set_log(curve, true, true), DVT_OK);
     text = curve_text(curve);
     /* a straight line; the second series has no points that can be drawn */
-    CHECK_INT(picture_count(text, "72.00,44.00 194.00,124.00 316.00,204.00 438.00,284.00 "
+    CHECK_INT(count_of(text, "72.00,44.00 194.00,124.00 316.00,204.00 438.00,284.00 "
                                   "560.00,364.00\""),
               1);
-    CHECK_INT(picture_count(text, "points=\"\""), 1);
-    CHECK_INT(picture_count(text, "<circle"), 5);
-    CHECK_INT(picture_count(text, "text-anchor=\"end\">0.0001</text>"), 1);
-    CHECK_INT(picture_count(text, "text-anchor=\"middle\">1000</text>"), 1);
+    CHECK_INT(count_of(text, "points=\"\""), 1);
+    CHECK_INT(count_of(text, "<circle"), 5);
+    CHECK_INT(count_of(text, "text-anchor=\"end\">0.0001</text>"), 1);
+    CHECK_INT(count_of(text, "text-anchor=\"middle\">1000</text>"), 1);
     free(text);
     CHECK_INT(dvt_curve_set_log(curve, false, false), DVT_OK);
     text = curve_text(curve);
-    CHECK_INT(picture_count(text, "<circle"), 11);
+    CHECK_INT(count_of(text, "<circle"), 11);
     free(text);
 }
 
@@ -140,7 +140,7 @@ DVT_TEST(curve_of_few_decades) {
     dvt_curve_add(curve, "a", 1, 0.03);
     dvt_curve_set_log(curve, false, true);
     text = curve_text(curve);
-    CHECK_INT(picture_count(text, "text-anchor=\"end\">"), 9 - 1); /* 0.02 to 5 */
+    CHECK_INT(count_of(text, "text-anchor=\"end\">"), 9 - 1); /* 0.02 to 5 */
     CHECK(strstr(text, ">0.02</text>") && strstr(text, ">0.05</text>") &&
           strstr(text, ">0.1</text>") && strstr(text, ">2</text>") && strstr(text, ">5</text>"));
     free(text);
@@ -162,9 +162,9 @@ DVT_TEST(curve_of_hard_logarithms) {
             }
             text = curve_text(curve);
             CHECK(!strstr(text, "nan") && !strstr(text, "inf") && !strstr(text, "--"));
-            CHECK_INT(picture_count(text, "<circle"),
+            CHECK_INT(count_of(text, "<circle"),
                       i < 0 || hard[i] < 1e-300 || hard[k] < 1e-300 ? 0 : 2);
-            CHECK(picture_count(text, "<path") < 40);
+            CHECK(count_of(text, "<path") < 40);
             free(text);
         }
     CHECK_ERROR(dvt_curve_set_log(NULL, true, true), DVT_ERR_NULL_ARGUMENT);

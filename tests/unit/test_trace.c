@@ -192,20 +192,19 @@ DVT_TEST(trace_of_gpus) {
     CHECK(at_line(event_of(&t, "dvt_copyto", "transfer",
                            "\"from\":\"gpu(1)\",\"to\":\"gpu(0)\",\"bytes\":24"),
                   line_across));
-    if (!dvt_test_on_gpus()) { /* process 3 is gpu(1) */
-        CHECK(event_of(&t, "dvt_add", "queue", "\"pid\":3,\"tid\":1") != NULL);
-        CHECK(strstr(t.text, "\"gpu(1)\"}") != NULL && strstr(t.text, "\"queue\"}") != NULL);
-        /* both ends of the arrow have the number of the launch */
-        at = event_of(&t, "launch", "launch", "\"ph\":\"s\"");
-        CHECK(at != NULL);
-        if (at) {
-            snprintf(row, sizeof row, "%.100s", strstr(at, "\"id\":"));
-            row[strcspn(row, ",}")] = 0;
-            at = event_of(&t, "launch", "launch", "\"ph\":\"f\"");
-            CHECK(at && strstr(at, row) && strstr(at, "\"pid\":3"));
-        }
-        CHECK_INT(times(t.text, "\"ph\":\"s\""), times(t.text, "\"ph\":\"f\""));
+    /* process 3 is gpu(1) */
+    CHECK(event_of(&t, "dvt_add", "queue", "\"pid\":3,\"tid\":1") != NULL);
+    CHECK(strstr(t.text, "\"gpu(1)\"}") != NULL && strstr(t.text, "\"queue\"}") != NULL);
+    /* both ends of the arrow have the number of the launch */
+    at = event_of(&t, "launch", "launch", "\"ph\":\"s\"");
+    CHECK(at != NULL);
+    if (at) {
+        snprintf(row, sizeof row, "%.100s", strstr(at, "\"id\":"));
+        row[strcspn(row, ",}")] = 0;
+        at = event_of(&t, "launch", "launch", "\"ph\":\"f\"");
+        CHECK(at && strstr(at, row) && strstr(at, "\"pid\":3"));
     }
+    CHECK_INT(times(t.text, "\"ph\":\"s\""), times(t.text, "\"ph\":\"f\""));
     CHECK(dvt_transfers_format(table, sizeof table) == strlen(table));
     CHECK(strncmp(table,
                   "         Bytes   Copies  From     To        Function                 Line\n",

@@ -152,6 +152,7 @@ DVTI_FN void dvti_cuda_close(dvti_device *device) {
         dvti_cuda_drain(gpu);
         dvti_cuda_trim(&gpu->memory);
         dvti_cuda_order_close(gpu);
+        dvti_cuda_time_close(gpu, true);
         dvti_cuda_staging_close(gpu);
         cu->cuStreamDestroy_v2(gpu->own_compute);
         cu->cuStreamDestroy_v2(gpu->upload);
@@ -159,6 +160,7 @@ DVTI_FN void dvti_cuda_close(dvti_device *device) {
         cu->cuStreamDestroy_v2(gpu->copy);
         dvti_cuda_leave(pushed);
     }
+    dvti_cuda_time_close(gpu, false);
     dvti_cuda_forget(&gpu->memory);
     device->impl = NULL;
     dvti_free(gpu);

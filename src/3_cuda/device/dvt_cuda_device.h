@@ -101,6 +101,22 @@ typedef struct dvti_cuda_recent {
     const void *thread;
 } dvti_cuda_recent;
 
+/* ---- times of launches in the compute stream, for listeners of events (dvt_cuda_timing.c) ---- */
+#define DVTI_CUDA_TIMED 256
+
+typedef struct dvti_cuda_timed {
+    const char *name;
+    int64_t number;
+    dvti_cu_event begin, end;
+} dvti_cuda_timed;
+
+typedef struct dvti_cuda_timing {
+    dvti_cu_event base;
+    double at; /* dvti_now() when `base` was complete */
+    int n;     /* launches whose times are not sent yet; all items keep their events */
+    dvti_cuda_timed item[DVTI_CUDA_TIMED];
+} dvti_cuda_timing;
+
 struct dvti_cuda_gpu {
     dvti_mutex lock;
     dvti_cuda_physical *physical;
@@ -123,7 +139,17 @@ struct dvti_cuda_gpu {
     int n_spare;
     dvti_cuda_chunk small[DVTI_CUDA_SMALL_CHUNKS], large[DVTI_CUDA_CHUNKS];
     dvti_cuda_recent recent[DVTI_CUDA_RECENT]; /* item number p at p % DVTI_CUDA_RECENT */
+    dvti_cuda_timing *timing;                  /* NULL until a listener needs it */
 };
+
+/* Begin and end the time of a launch that is being queued. begin returns NULL when it cannot be
+   measured. */
+DVTI_FN dvti_cuda_timed *dvti_cuda_time_begin(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN void dvti_cuda_time_end(dvti_cuda_gpu *gpu, dvti_cuda_timed *timed);
+/* Sends an event for each launch that was measured. Waits for them. */
+DVTI_FN void dvti_cuda_time_send(dvti_cuda_gpu *gpu);
+/* Frees the events, unless the GPU is lost, and the memory. */
+DVTI_FN void dvti_cuda_time_close(dvti_cuda_gpu *gpu, bool usable);
 
 /* Returns an event for marks and places; NULL with *result set. Return it with dvti_cuda_event_done
    once all waits for it are queued. */

@@ -106,6 +106,8 @@ enum {
 
 typedef struct dvti_cuda_driver {
     DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_DRIVER_MEMBER)
+    /* In milliseconds. _v2 since CUDA 12.8; NULL: missing. */
+    dvti_cu_result(DVTI_CUDA_CALL *elapsed)(float *ms, dvti_cu_event begin, dvti_cu_event end);
 } dvti_cuda_driver;
 
 #undef DVTI_CUDA_DRIVER_MEMBER

@@ -69,6 +69,10 @@ static bool dvti_cuda_resolve_driver(dvti_cuda_state *s, void *library) {
     memcpy(&s->driver.name, &symbol, sizeof symbol);
     DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_RESOLVE)
 #undef DVTI_CUDA_RESOLVE
+    symbol = dvti_library_symbol(library, "cuEventElapsedTime_v2");
+    if (!symbol)
+        symbol = dvti_library_symbol(library, "cuEventElapsedTime");
+    memcpy(&s->driver.elapsed, &symbol, sizeof symbol);
     return true;
 }
 
