@@ -3,11 +3,12 @@
    otherwise. */
 
 /* ---- traces, for chrome://tracing and https://ui.perfetto.dev ---- */
-/* Begins to write to a file what all threads do: one row for each thread, and for the queue of each
-   GPU. Operations have their context, dtype, shapes and multiply-adds; copies between contexts their
-   bytes; waits the function that waited, such as dvt_print. Compiled kernels appear too. Each has
-   the file and line of the call, see DEVTENSOR_NO_CALL_SITES. An arrow leads from an operation to
-   its work in the queue. The queue of a CUDA GPU shows what the program has waited for.
+/* Begins to write to a file what all threads do: a row for each thread, and for the queue of each
+   GPU. Operations have their context, dtype, shapes and multiply-adds; copies between contexts have
+   their bytes; waits name the function that waited, such as dvt_print. Compiled kernels appear too.
+   Each has the file and line of the call, see DEVTENSOR_NO_CALL_SITES. An arrow leads from an
+   operation to its work in the queue. The queue of a CUDA GPU shows what the program has waited
+   for.
    The file grows while the program runs, in steps of a quarter of a second. It opens at any time,
    also after a crash. Needs at most 64 KiB, and 256 KiB for each thread. Without a trace, an
    operation loads one flag more.

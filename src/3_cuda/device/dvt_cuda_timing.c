@@ -1,5 +1,5 @@
-/* Times of launches: two CUDA events around each launch in the compute stream, as long as there is a
-   listener. A base event, complete at a known time of the host, relates both clocks:
+/* Times of launches: two CUDA events around each launch in the compute stream, as long as there is
+   a listener. A base event, complete at a known time of the host, relates both clocks:
 
        base            begin     end
        |---------------|---------|------> stream
