@@ -102,16 +102,16 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_read_cifar100,
          ((void)data, (void)bytes, (void)labels, dvti_off_nothing(x), dvti_off_nothing(y)))
 DVTI_OFF(dvt_board *, NULL, dvt_board_new, (const char *folder), (void)folder)
 DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_scalar,
-         (dvt_board *board, const char *tag, double value, int64_t step),
+         (dvt_board * board, const char *tag, double value, int64_t step),
          ((void)board, (void)tag, (void)value, (void)step))
 DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_histogram,
-         (dvt_board *board, const char *tag, dvt_array *x, int64_t step),
+         (dvt_board * board, const char *tag, dvt_array *x, int64_t step),
          ((void)board, (void)tag, (void)x, (void)step))
 DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_image,
-         (dvt_board *board, const char *tag, dvt_array *x, int64_t step),
+         (dvt_board * board, const char *tag, dvt_array *x, int64_t step),
          ((void)board, (void)tag, (void)x, (void)step))
 DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
-         (dvt_board *board, const char *tag, const char *text, int64_t step),
+         (dvt_board * board, const char *tag, const char *text, int64_t step),
          ((void)board, (void)tag, (void)text, (void)step))
 
 #undef DVTI_OFF

@@ -1,6 +1,6 @@
 /* Tests of event files, with a reader of their records and protocol buffers. */
 #include "dvt_test.h"
-#if !defined(DEVTENSOR_NO_FILES)
+#if !defined(DEVTENSOR_NO_FILES) && !defined(DEVTENSOR_NO_FORMATS)
 #include <dirent.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -250,7 +250,7 @@ DVT_TEST(board_errors) {
     CHECK_ERROR(dvt_board_new("/dev/null/folder"), DVT_ERR_IO);
 }
 #else
-DVT_TEST(board_without_files) {
+DVT_TEST(board_that_is_not_built) {
     CHECK_ERROR(dvt_board_new("folder"), DVT_ERR_NOT_BUILT);
 }
 #endif

@@ -40,8 +40,8 @@ DVT_TEST(confusion_counts) {
 static const char *svg_path(void) {
     static char path[512];
     const char *folder = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/devtensor-%ld-image.svg",
-             folder && folder[0] ? folder : "/tmp", (long)getpid());
+    snprintf(path, sizeof path, "%s/devtensor-%ld-image.svg", folder && folder[0] ? folder : "/tmp",
+             (long)getpid());
     return path;
 }
 
@@ -76,8 +76,8 @@ DVT_TEST(confusion_image) {
     CHECK_INT(count_of(text, ">d&lt;g</text>"), 2);
     /* 8 of 10: white text on four fifths of the color; 2 of 10: black text */
     CHECK_INT(count_of(text, "<rect x=\"120\" y=\"110\" width=\"44\" height=\"44\" "
-                                  "fill=\"#338ec1\"/>\n<text x=\"142.00\" y=\"136.00\" "
-                                  "text-anchor=\"middle\" fill=\"#ffffff\">8</text>"),
+                             "fill=\"#338ec1\"/>\n<text x=\"142.00\" y=\"136.00\" "
+                             "text-anchor=\"middle\" fill=\"#ffffff\">8</text>"),
               1);
     CHECK_INT(count_of(text, "y=\"136.00\" text-anchor=\"middle\">2</text>"), 1);
     CHECK_INT(count_of(text, "fill=\"#0072b2\""), 1); /* 4 of 4 */
@@ -119,7 +119,7 @@ DVT_TEST(curve_of_logarithms) {
     text = curve_text(curve);
     /* a straight line; the second series has no points that can be drawn */
     CHECK_INT(count_of(text, "72.00,44.00 194.00,124.00 316.00,204.00 438.00,284.00 "
-                                  "560.00,364.00\""),
+                             "560.00,364.00\""),
               1);
     CHECK_INT(count_of(text, "points=\"\""), 1);
     CHECK_INT(count_of(text, "<circle"), 5);
