@@ -136,8 +136,8 @@ DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer);
    norms to host memory.  Waits: yes.  Source: Pascanu, Mikolov and Bengio, 2013. */
 DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_norm);
 /* Scales the gradients of a trainer as dvt_clip_global_norm does, after dvt_trainer_allreduce; all
-   contexts scale alike. The gradients are sums over the batch: pass max_norm times batch_size to bound their
-   mean. */
+   contexts scale alike. The gradients are sums over the batch: pass max_norm times batch_size to
+   bound their mean. */
 DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm);
 
 /* ---- data: samples are pairs of arrays in host memory ---- */

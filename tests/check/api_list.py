@@ -136,7 +136,8 @@ def macro_definitions():
     """Yields (file, line number, name, parameters, body) of the public macros."""
     for file in files():
         # Comments become as many line ends, which keeps the numbers of the lines.
-        text = re.sub(r"/\*.*?\*/", lambda found: "\n" * found[0].count("\n"), read(file), flags=re.S)
+        text = re.sub(r"/\*.*?\*/", lambda found: re.sub(r".", "", found[0]), read(file),
+                      flags=re.S)
         for found in re.finditer(r"^#define (DVT_\w+)(\(.*?\))?((?:.*\\\n)*.*)$", text, re.M):
             if not PRIVATE_MACROS.match(found[1]):
                 body = found[3].replace("\\\n", " ")
