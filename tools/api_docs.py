@@ -163,7 +163,7 @@ def page():
         "The number after each sentence leads to its comment in the header, which has the shapes, "
         "copies,",
         "waits, ownership and errors. `make docs` writes this page from the sources.", "",
-        "## By name", ""
+        "## By name", "", "| | |", "|---|---|"
     ]
     by_name = sorted((name for _, _, name, _ in rows), key=str.lower)
 
@@ -172,9 +172,8 @@ def page():
 
     for initial, names in itertools.groupby(
             sorted(by_name, key=lambda name: (letter(name), name.lower(), name)), letter):
-        links = [f"[{name}](#{name})" for name in names]
-        lines += [f"**{initial}**", *(link + " ·" for link in links[:-1]), links[-1], ""]
-    lines += ["## By task", ""]
+        lines.append(f"| {initial} | " + " ".join(f"[{name}](#{name})" for name in names) + " |")
+    lines += ["", "## By task", ""]
     for (tag, title), group in itertools.groupby(
             rows, lambda row: (headers[row[0]].tag, headers[row[0]].subsection(row[1]))):
         heading = titles.get(tag, tag)

@@ -23,9 +23,9 @@ MODULES = {"pt": "torch.", "mx": "mx.np.", "jax": "jnp."}
 HEAD = """# Phrase book
 
 How to say it in devtensor, for those who know NumPy, PyTorch, MXNet or JAX. There are {count}
-rows. Each cell of the column devtensor is compiled and run by `make check`, on `cpu()` and on a
-virtual GPU, and its result is compared with the column "gives". The same is done with the other
-libraries where they are installed ([tests/phrases](../tests/phrases/README.md)).
+rows. `make check` compiles and runs each cell of the column devtensor, on `cpu()` and on a virtual
+GPU. It compares the result with the column "gives". A script does the same with the other
+libraries: [tests/phrases](../tests/phrases/README.md).
 
 In all rows `dev` is `dvt_try_gpu(0)` and `cpu` is `dvt_cpu()`. The usual names of modules are
 `np`, `torch`, `nn`, `F`, `nd`, `gluon`, `autograd`, `jnp`, `optax`; `flax.nn` is `flax.linen`.
@@ -66,6 +66,8 @@ class Section:
             f"dvt_array *{name} = DVT_ARRAY({TYPES[kind][0]}, DVT_SHAPE({', '.join(shape)}), dev, "
             f"{', '.join(values)});" for name, kind, shape, values in self.arrays
         ]
+        lines = [line if len(line) <= 100 else line.replace(", dev, ", ", dev,\n" + " " * 25)
+                 for line in lines]
         return lines + self.lets
 
 
