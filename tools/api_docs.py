@@ -106,7 +106,7 @@ def entries():
             found.append((file, line, composed[4], signature_of_type(composed[1], body,
                                                                      composed[4])))
         elif text.startswith("DVT_API "):
-            text = text[8:]
+            text = text[8:].replace("( ", "(")  # a space is left of the macro bool
             found.append((file, line, re.search(r"\b(dvt_\w+)\(", text)[1], text))
         else:
             name = re.search(r"\(\*(\w+)\)\(|(\w+)$", text)

@@ -111,7 +111,7 @@ typedef struct dvt_device_info {
     int threads;          /* threads that compute */
 } dvt_device_info;
 
-/* Fills *out. Creates nothing on the device. Errors: NO_DEVICE. */
+/* Fills *out with the properties of ctx. Creates nothing on the device. Errors: NO_DEVICE. */
 DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out);
 /* Writes a table of all devices with name, memory and versions, and the reason if there is no GPU.
    Returns the length of the whole text; writes at most `size` bytes with the final 0. */
@@ -201,8 +201,8 @@ typedef struct dvt_cpu_info {
     int64_t rows, cols, depth; /* 0 with ISA target "reference" */
 } dvt_cpu_info;
 
-/* Fills *out. The processor reports its caches; DEVTENSOR_CPU_CACHES replaces them. The rule that
-   makes blocks of them is in src/3_cpu/cpu_gemm_blocks.c. Waits: no. Owns: the library owns isa,
+/* Fills *out with the caches and the blocks made for them. The processor reports its caches;
+   DEVTENSOR_CPU_CACHES replaces them. The rule for blocks is in src/3_cpu/cpu_gemm_blocks.c. Waits: no. Owns: the library owns isa,
    which is constant. Errors: NULL_ARGUMENT. */
 DVT_API dvt_status dvt_cpu_query(dvt_cpu_info *out);
 /* Returns the seconds of a monotonic clock, for measuring; use differences. */

@@ -102,6 +102,7 @@ if has "$PYTHON"; then
     script "cells of the tutorials" sh tests/check/tutorial_cells.sh
     script "blocks of the documents" "$PYTHON" tests/check/blocks.py
     script "the phrase book" sh tests/phrases/check.sh
+    script "the site" sh tests/site/run.sh
     script "the worked examples" sh tests/check/worked_examples.sh
 else
     skip "blocks of the documents" "$PYTHON is not installed"
