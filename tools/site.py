@@ -36,10 +36,11 @@ KEYWORDS = set("""alignas bool break case char class const constexpr continue de
     switch template this true typedef union unsigned using void volatile while auto""".split())
 PYTHON = set("""False None True and as assert break class continue def del elif else except for from
     if import in is lambda not or pass raise return try while with yield""".split())
-C_TOKEN = re.compile(r'(?P<c>/\*.*?\*/|//[^\n]*)|(?P<s>"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|'
-                     r"(?P<p>^[ \t]*#[ \t]*\w+)|(?P<n>\b\d[\w.]*)|(?P<w>[A-Za-z_]\w*)", re.S | re.M)
-SCRIPT_TOKEN = re.compile(r'(?P<c>(?<!\S)#[^\n]*)|(?P<s>"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|'
-                          r"(?P<n>\b\d[\w.]*)|(?P<w>[A-Za-z_]\w*)", re.M)
+STRING = r'(?P<s>"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')'
+WORD = r"(?P<n>\b\d[\w.]*)|(?P<w>[A-Za-z_]\w*)"
+C_TOKEN = re.compile(rf"(?P<c>/\*.*?\*/|//[^\n]*)|{STRING}|(?P<p>^[ \t]*#[ \t]*\w+)|{WORD}",
+                     re.S | re.M)
+SCRIPT_TOKEN = re.compile(rf"(?P<c>(?<!\S)#[^\n]*)|{STRING}|{WORD}", re.M)
 
 
 def fail(what, why, fix):
@@ -129,7 +130,8 @@ class Page:
         text = re.sub(r'<a id="([^"]+)"></a>', anchor, text)
         text = re.sub(r"<br>", lambda _: keep("<br>"), text)
         text = re.sub(r"&(?:lt|gt|amp|nbsp);", lambda found: keep(found[0]), text)
-        text = re.sub(r"\\([\\`*_{}\[\]()#+\-.!|<>])", lambda found: keep(html.escape(found[1])), text)
+        text = re.sub(r"\\([\\`*_{}\[\]()#+\-.!|<>])", lambda found: keep(html.escape(found[1])),
+                      text)
         text = html.escape(text, quote=False)
         text = re.sub(r"!\[([^\]]*)\]\(([^)\s]+)\)", lambda found: keep(
             f'<img src="{self.link(found[2])}" alt="{html.escape(found[1])}">'), text)
@@ -218,7 +220,8 @@ class Page:
             if not line.strip():
                 i += 1
             elif line.startswith("```"):
-                end = next((j for j in range(i + 1, len(lines)) if lines[j].startswith("```")), None)
+                end = next((j for j in range(i + 1, len(lines)) if lines[j].startswith("```")),
+                           None)
                 if end is None:
                     fail(f"{self.path}: a fence without an end", "it begins a block of code",
                          "end it with ```")
@@ -269,7 +272,8 @@ class Source:
     """A file that documents link to, with an anchor for each line; or the list of a directory."""
 
     def __init__(self, site, path):
-        self.path, self.title, self.anchors, self.sections, self.headings = path, path, set(), [], []
+        self.path, self.title, self.anchors = path, path, set()
+        self.sections, self.headings = [], []
         if os.path.isdir(path):
             names = sorted(name for name in os.listdir(path) if not name.startswith((".", "__")))
             rows = [f"<li>{self.entry(site, posixpath.join(path, name))}</li>" for name in names]
@@ -288,7 +292,8 @@ class Source:
             out.append(f'<span class="line" id="L{number}"><i>{number}</i>{line}'
                        f'{"</span>" if left else ""}</span>')
         self.body = (f"<h1>{html.escape(path)}</h1>"
-                     '<div class="code source"><pre><code>' + "\n".join(out) + "</code></pre></div>")
+                     '<div class="code source"><pre><code>' + "\n".join(out) +
+                     "</code></pre></div>")
 
     def entry(self, site, path):
         name = html.escape(posixpath.basename(path))
@@ -339,7 +344,8 @@ class Site:
                 page, here = self.pages[other], other == path
                 name = "devtensor" if other == "README.md" else page.title
                 current = ' aria-current="page"' if here else ""
-                out.append(f'<li><a href="{self.need(other, path)}"{current}>{html.escape(name)}</a>')
+                to = self.need(other, path)
+                out.append(f'<li><a href="{to}"{current}>{html.escape(name)}</a>')
                 depth = 2 if sum(level == 2 for level, _, _ in page.headings) > 3 else 3
                 inner = [(name, text) for level, name, text in page.headings if 1 < level <= depth]
                 if here and 1 < len(inner) <= 40:
@@ -405,7 +411,7 @@ class Checker(html.parser.HTMLParser):
 
 
 def check(out):
-    """Returns the errors of the pages in a folder: markup, doubled anchors, links that lead nowhere."""
+    """Returns the errors of the pages in a folder: markup, doubled anchors, links without an end."""
     pages, errors, links = {}, [], 0
     for folder, _, names in os.walk(out):
         for name in names:

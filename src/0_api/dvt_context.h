@@ -202,8 +202,8 @@ typedef struct dvt_cpu_info {
 } dvt_cpu_info;
 
 /* Fills *out with the caches and the blocks made for them. The processor reports its caches;
-   DEVTENSOR_CPU_CACHES replaces them. The rule for blocks is in src/3_cpu/cpu_gemm_blocks.c. Waits: no. Owns: the library owns isa,
-   which is constant. Errors: NULL_ARGUMENT. */
+   DEVTENSOR_CPU_CACHES replaces them. The rule for blocks is in src/3_cpu/cpu_gemm_blocks.c. Waits:
+   no. Owns: the library owns isa, which is constant. Errors: NULL_ARGUMENT. */
 DVT_API dvt_status dvt_cpu_query(dvt_cpu_info *out);
 /* Returns the seconds of a monotonic clock, for measuring; use differences. */
 DVT_API double dvt_seconds(void);

@@ -6,7 +6,8 @@
 D=$PWD/$BUILD/site-test
 rm -rf "$D"
 mkdir -p "$D"
-try "the site is built, and all links lead somewhere" "$PYTHON" tools/site.py --check --out "$D/site"
+try "the site is built, and all links lead somewhere" \
+    "$PYTHON" tools/site.py --check --out "$D/site"
 
 # ---- the check finds what is wrong ----
 finds() { # text of the message, page, sed command
