@@ -411,7 +411,7 @@ class Checker(html.parser.HTMLParser):
 
 
 def check(out):
-    """Returns the errors of the pages in a folder: markup, doubled anchors, links without an end."""
+    """Returns the errors of the pages in a folder, with the numbers of files and links."""
     pages, errors, links = {}, [], 0
     for folder, _, names in os.walk(out):
         for name in names:
