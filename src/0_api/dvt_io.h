@@ -197,6 +197,7 @@ DVT_API dvt_status dvt_save_bytes(const char *path, dvt_array *x);
    Copies: never on CPUs, but for the elements above; GPUs get a copy, without another one in host
    memory.  Waits: no.  Owns: the file stays mapped until its last array is released;
    dvt_memory_query leaves it out. ---- */
+/* Map what dvt_load_arrays, dvt_load_npy and dvt_load_bytes read. */
 DVT_API dvt_array_list *dvt_map_arrays(const char *path, dvt_ctx ctx);
 DVT_API dvt_array *dvt_map_npy(const char *path, dvt_ctx ctx);
 DVT_API dvt_array *dvt_map_bytes(const char *path, dvt_ctx ctx);
