@@ -95,6 +95,7 @@ help:
 	@echo 'make check            check generated files, layers, symbols, layout, documents'
 	@echo 'make header           regenerate devtensor.h after a change in src/'
 	@echo 'make docs             regenerate the tables in README.md and docs/'
+	@echo 'make site             the documentation as web pages with a search: build/site/index.html'
 	@echo 'make bench            compare cpu() with other libraries; the budgets; to bench/results/'
 	@echo '                      SHORT=1: a selection in five minutes, printed only'
 	@echo '                      ROW=text, THREADS=1 or 2: a part, printed only; OUT=directory'
@@ -175,6 +176,9 @@ endif
 
 docs: $(LIBRARY)
 	@$(ENVIRONMENT) sh tools/docs.sh
+
+site:
+	@$(PYTHON) tools/site.py --check
 
 RUNNERS = $(patsubst %,$B/bench/cpu/%,ours first blas sleef machine)
 # Sequential, because compilation would disturb measurements.
@@ -349,6 +353,6 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 -include $(shell find build/$(config) -type f -name '*.d' 2>/dev/null)
 
 .PHONY: help run test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay check \
-	header docs bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu \
+	header docs site bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu \
 	bench-sweep bench-blocks bench-misses bench-neon-model bench-fork-join bench-heap examples \
 	install format clean shared

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Writes the generated tables of the documents, between the comments that name them. With --check it
-# writes nothing, and returns 1 when a table is stale.
-# Environment: CC, BUILD, LIBRARY, LIBS, as the Makefile sets them.
+# Writes the generated tables of the documents, between the comments that name them, and the pages
+# that are generated as a whole. With --check it writes nothing, and returns 1 when one is stale.
+# Environment: CC, BUILD, LIBRARY, LIBS, PYTHON, as the Makefile sets them.
 set -e
 d=$BUILD/docs
 mkdir -p "$d"
@@ -36,4 +36,9 @@ table operations docs/OPERATIONS.md
 table accuracy docs/OPERATIONS.md
 table errors docs/ERRORS.md
 table matrix docs/PORTABILITY.md
+if command -v "${PYTHON:-python3}" >/dev/null 2>&1; then
+    for page in api_docs phrases; do
+        "${PYTHON:-python3}" tools/$page.py $check || status=1
+    done
+fi
 exit $status

@@ -16,8 +16,10 @@ typedef enum dvt_grad_req {
     DVT_GRAD_NULL   /* no gradient */
 } dvt_grad_req;
 
+/* A mode that dvt_record_begin sets, or leaves as it is. */
 typedef enum dvt_switch { DVT_UNCHANGED = -1, DVT_OFF, DVT_ON } dvt_switch;
 
+/* State of DVT_RECORD and the others; its fields are private. */
 typedef struct dvt_record_guard {
     int recording, training;
     int once;

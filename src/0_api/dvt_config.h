@@ -45,6 +45,7 @@
    DEVTENSOR_LOG              lowest level that the default logger writes: debug, info, warning,
                               error, off (warning) */
 
+/* The version of this header, as numbers and as text. */
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
 #define DVT_VERSION_PATCH 0

@@ -21,7 +21,7 @@ DVT_API const char *dvt_ctx_name(dvt_ctx ctx);
      "CpuDevice(id=0)", "CudaDevice(id=1)", "TpuDevice(id=0)", "TFRT_CPU_0", "TPU_0"
    Does not check whether the device exists. Errors: NAME; *out is then unchanged. */
 DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out);
-/* DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)) is a list of one to eight contexts. */
+/* Makes a list of one to eight contexts: DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)). */
 #define DVT_CONTEXTS(...) DVT_CALL_8(dvt_ctx_list_make, dvt_cpu(), __VA_ARGS__)
 /* Writes "[cpu(0), gpu(0), gpu(1)]" into buffer, truncated to `size` bytes with the final 0.
    Returns the length of the whole text without the final 0. */
@@ -59,6 +59,7 @@ typedef struct dvt_ctx_guard {
    NULL is allowed. */
 DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx);
 DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
+/* Sets the default context of this thread within the block that follows. */
 #define DVT_WITH_CTX(context)                                                                      \
     DVT_GUARDED("DVT_WITH_CTX", dvt_ctx_guard, dvt_g_ctx, dvt_ctx_scope_begin(context),            \
                 dvt_ctx_scope_end)
@@ -97,6 +98,7 @@ DVT_API dvt_virtual_model dvt_get_virtual_model(void);
    time, so the same calls always give the same number. Waits: no. */
 DVT_API double dvt_virtual_seconds(void);
 
+/* What dvt_device_query tells about a device. */
 typedef struct dvt_device_info {
     dvt_ctx ctx;
     char name[96];
@@ -109,7 +111,7 @@ typedef struct dvt_device_info {
     int threads;          /* threads that compute */
 } dvt_device_info;
 
-/* Fills *out. Creates nothing on the device. Errors: NO_DEVICE. */
+/* Fills *out with the properties of ctx. Creates nothing on the device. Errors: NO_DEVICE. */
 DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out);
 /* Writes a table of all devices with name, memory and versions, and the reason if there is no GPU.
    Returns the length of the whole text; writes at most `size` bytes with the final 0. */
@@ -199,9 +201,9 @@ typedef struct dvt_cpu_info {
     int64_t rows, cols, depth; /* 0 with ISA target "reference" */
 } dvt_cpu_info;
 
-/* Fills *out. The processor reports its caches; DEVTENSOR_CPU_CACHES replaces them. The rule that
-   makes blocks of them is in src/3_cpu/cpu_gemm_blocks.c. Waits: no. Owns: the library owns isa,
-   which is constant. Errors: NULL_ARGUMENT. */
+/* Fills *out with the caches and the blocks made for them. The processor reports its caches;
+   DEVTENSOR_CPU_CACHES replaces them. The rule for blocks is in src/3_cpu/cpu_gemm_blocks.c. Waits:
+   no. Owns: the library owns isa, which is constant. Errors: NULL_ARGUMENT. */
 DVT_API dvt_status dvt_cpu_query(dvt_cpu_info *out);
 /* Returns the seconds of a monotonic clock, for measuring; use differences. */
 DVT_API double dvt_seconds(void);

@@ -23,6 +23,7 @@ typedef struct dvt_dl_device {
     int32_t id;
 } dvt_dl_device;
 
+/* DLDeviceType: the devices that can be exchanged. */
 typedef enum dvt_dl_device_type {
     DVT_DL_CPU = 1,
     DVT_DL_CUDA = 2,
@@ -37,6 +38,7 @@ typedef struct dvt_dl_dtype {
     uint16_t lanes;
 } dvt_dl_dtype;
 
+/* DLDataTypeCode: the kinds of elements that can be exchanged. */
 typedef enum dvt_dl_code {
     DVT_DL_INT = 0,
     DVT_DL_UINT = 1,
@@ -63,6 +65,7 @@ typedef struct dvt_dl_managed {
     void (*deleter)(struct dvt_dl_managed *self);
 } dvt_dl_managed;
 
+/* The version of DLPack. */
 #define DVT_DL_MAJOR 1
 #define DVT_DL_MINOR 1
 /* Flags: the memory must not be written; it is a copy that nothing else uses. */

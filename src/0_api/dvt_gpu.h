@@ -12,7 +12,7 @@ typedef struct dvt_memory_stats {
     int64_t reused, taken; /* requests served from kept memory, and by the device or system */
 } dvt_memory_stats;
 
-/* Fills *out. Waits: no. Errors: NO_DEVICE. */
+/* Fills *out with the counters of ctx. Waits: no. Errors: NO_DEVICE. */
 DVT_API dvt_status dvt_memory_query(dvt_ctx ctx, dvt_memory_stats *out);
 /* Returns kept memory to the GPU, or to the program's allocator; returns the bytes. Waits: for a
    GPU. Errors: NO_DEVICE, and 0 is returned. */

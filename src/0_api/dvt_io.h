@@ -7,6 +7,7 @@ DVT_API dvt_status dvt_print(dvt_array *x);
 /* Prints x to a FILE *, passed as void * so that this header needs no <stdio.h>. */
 DVT_API dvt_status dvt_print_file(void *file, dvt_array *x);
 
+/* Libraries whose way of printing arrays and contexts is available. */
 typedef enum dvt_print_style {
     DVT_PRINT_MXNET,  /* values, newline, <NDArray 2x3 @gpu(0)>: the style at the start */
     DVT_PRINT_NP,     /* array([[1., 1.]], ctx=gpu(0)): MXNet's np, NumPy's repr */
@@ -196,11 +197,13 @@ DVT_API dvt_status dvt_save_bytes(const char *path, dvt_array *x);
    Copies: never on CPUs, but for the elements above; GPUs get a copy, without another one in host
    memory.  Waits: no.  Owns: the file stays mapped until its last array is released;
    dvt_memory_query leaves it out. ---- */
+/* Map what dvt_load_arrays, dvt_load_npy and dvt_load_bytes read. */
 DVT_API dvt_array_list *dvt_map_arrays(const char *path, dvt_ctx ctx);
 DVT_API dvt_array *dvt_map_npy(const char *path, dvt_ctx ctx);
 DVT_API dvt_array *dvt_map_bytes(const char *path, dvt_ctx ctx);
 
 /* ---- CIFAR: dvt_dataset_cifar10 and dvt_dataset_cifar100 read whole directories ---- */
+/* Selects the labels of CIFAR-100. */
 typedef enum dvt_cifar100_labels { DVT_CIFAR100_FINE, DVT_CIFAR100_COARSE } dvt_cifar100_labels;
 
 /* Read the content of a binary file from memory: images *x, uint8 (N, 32, 32, 3), and labels *y,

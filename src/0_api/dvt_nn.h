@@ -12,6 +12,7 @@
 
 /* ---- initial values. The zero value is Uniform(0.07). The functions below return the others,
    whose fields may be changed: dvt_init init = dvt_init_xavier(); init.fan = DVT_FAN_IN; ---- */
+/* Kinds of initial values. */
 typedef enum dvt_init_kind {
     DVT_INIT_DEFAULT, /* a parameter's own rule (zeros, ones) if it has one, else Uniform(0.07) */
     DVT_INIT_UNIFORM, /* value: scale */
@@ -23,8 +24,10 @@ typedef enum dvt_init_kind {
     DVT_INIT_CONSTANT /* value */
 } dvt_init_kind;
 
+/* Selects the extent that scales initial values: the mean of both, inputs, outputs. */
 typedef enum dvt_fan { DVT_FAN_AVG, DVT_FAN_IN, DVT_FAN_OUT } dvt_fan;
 
+/* Initial values of parameters. */
 typedef struct dvt_init {
     dvt_init_kind kind;
     double value; /* see the kinds */
@@ -40,7 +43,7 @@ DVT_API dvt_init dvt_init_xavier(void);
 /* Returns the normal distribution with variance 2 / ((1 + slope^2) fan). Source: He et al.,
    2015. */
 DVT_API dvt_init dvt_init_msra(dvt_fan fan, double slope);
-/* Return constant values. */
+/* Return zeros, ones, or one value for all elements. */
 DVT_API dvt_init dvt_init_zero(void);
 DVT_API dvt_init dvt_init_one(void);
 DVT_API dvt_init dvt_init_constant(double value);
@@ -79,7 +82,7 @@ DVT_API int dvt_params_len(const dvt_params *params);
 /* Return a parameter by position or by name. Owns: the block. Errors: RANGE, NAME. */
 DVT_API dvt_param *dvt_params_at(dvt_params *params, int i);
 DVT_API dvt_param *dvt_params_find(dvt_params *params, const char *name);
-/* Do the same as dvt_block_initialize and dvt_block_reinitialize, for these parameters. */
+/* Initialize these parameters as dvt_block_initialize and dvt_block_reinitialize do for a net. */
 DVT_API dvt_status dvt_params_initialize(dvt_params *params, dvt_init init, dvt_ctx_list ctxs);
 DVT_API dvt_status dvt_params_reinitialize(dvt_params *params, dvt_init init, dvt_ctx_list ctxs);
 /* Moves the parameters to other contexts, with the average of their copies. Errors:
@@ -90,6 +93,7 @@ DVT_API dvt_status dvt_params_set_grad_req(dvt_params *params, dvt_grad_req req)
 DVT_API dvt_status dvt_params_zero_grad(dvt_params *params);
 
 /* ---- blocks ---- */
+/* Functions that a layer applies to its result. */
 typedef enum dvt_activation {
     DVT_IDENTITY,
     DVT_RELU,
@@ -109,6 +113,7 @@ DVT_API dvt_block *dvt_nn_sequential(void);
    one axis is (N, 1). */
 DVT_API dvt_block *dvt_nn_dense(int64_t units, dvt_activation activation);
 
+/* Options of dvt_nn_dense_with. */
 typedef struct dvt_nn_dense_desc {
     int64_t units;    /* required */
     int64_t in_units; /* 0: inferred */
@@ -119,12 +124,13 @@ typedef struct dvt_nn_dense_desc {
     dvt_dtype dtype;
 } dvt_nn_dense_desc;
 
-/* Creates the block with all options. */
+/* Creates a block of dvt_nn_dense with all options. */
 DVT_API dvt_block *dvt_nn_dense_with(const dvt_nn_dense_desc *desc);
 
 /* Creates a convolution with `channels` filters of kernel x kernel on (N, C, H, W). */
 DVT_API dvt_block *dvt_nn_conv2d(int64_t channels, int kernel, dvt_activation activation);
 
+/* Options of dvt_nn_conv2d_with. */
 typedef struct dvt_nn_conv2d_desc {
     int64_t channels;    /* required */
     int kernel[2];       /* required; pairs are those of dvt_conv2d_options */
@@ -136,7 +142,7 @@ typedef struct dvt_nn_conv2d_desc {
     dvt_dtype dtype;
 } dvt_nn_conv2d_desc;
 
-/* Creates the block with all options. */
+/* Creates a block of dvt_nn_conv2d with all options. */
 DVT_API dvt_block *dvt_nn_conv2d_with(const dvt_nn_conv2d_desc *desc);
 
 /* Create pooling blocks on (N, C, H, W), by windows of size x size; stride 0 means size. */
@@ -155,6 +161,7 @@ DVT_API dvt_block *dvt_nn_dropout(double p);
    context. See dvt_block_save. */
 DVT_API dvt_block *dvt_nn_batch_norm(void);
 
+/* Options of dvt_nn_batch_norm_with. */
 typedef struct dvt_nn_batch_norm_desc {
     int axis;        /* 0: axis 1 */
     double momentum; /* 0: 0.9 */
@@ -163,7 +170,7 @@ typedef struct dvt_nn_batch_norm_desc {
     int64_t in_channels;
 } dvt_nn_batch_norm_desc;
 
-/* Creates the block with all options. */
+/* Creates a block of dvt_nn_batch_norm with all options. */
 DVT_API dvt_block *dvt_nn_batch_norm_with(const dvt_nn_batch_norm_desc *desc);
 /* Creates layer normalization over the last axis, epsilon 1e-5. */
 DVT_API dvt_block *dvt_nn_layer_norm(void);
@@ -215,7 +222,7 @@ DVT_API void *dvt_block_user(const dvt_block *block);
    Values are drawn once, on cpu(0), and copied: all copies have the same bits. A parameter's own
    rule comes first, then init, then Uniform(0.07). */
 DVT_API dvt_status dvt_block_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs);
-/* Does the same, also for parameters that have values. */
+/* Sets initial values as dvt_block_initialize does, also of parameters that have values. */
 DVT_API dvt_status dvt_block_reinitialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs);
 /* Computes net(x) on x's context. Waits: no. Owns: the innermost scope. Errors: UNINITIALIZED,
    CONTEXT, those of operations; the message begins with the block that failed. An input that a
@@ -251,6 +258,7 @@ DVT_API dvt_status dvt_block_measure(dvt_block *net, dvt_shape input, dvt_block_
    Waits: yes. */
 DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path);
 
+/* Options of dvt_block_load_with. */
 typedef struct dvt_load_options {
     bool allow_missing; /* parameters that are not in the file keep their values */
     bool ignore_extra;  /* skip arrays that are not in the net */
@@ -267,7 +275,7 @@ typedef struct dvt_load_options {
    One error lists all names that are missing or not in the net, and all other shapes and dtypes.
    Errors: IO, FORMAT, NAME, SHAPE, DTYPE, VALUE (map). */
 DVT_API dvt_status dvt_block_load(dvt_block *net, const char *path, dvt_ctx_list ctxs);
-/* Does the same with options, which may be NULL. */
+/* Sets parameters as dvt_block_load does, with options, which may be NULL. */
 DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
                                        const dvt_load_options *options, dvt_ctx_list ctxs);
 

@@ -44,63 +44,65 @@ DVT_DECLARE_BINARY(maximum) /* the larger; NaN if either is NaN; a gets the grad
 DVT_DECLARE_BINARY(atan2)   /* the angle of the point (b, a) in radians, float */
 DVT_DECLARE_BINARY(hypot)   /* sqrt(a*a + b*b) without overflow, float */
 
-/* Results are bool. */
-DVT_DECLARE_COMPARE(equal)
-DVT_DECLARE_COMPARE(not_equal)
-DVT_DECLARE_COMPARE(less)
-DVT_DECLARE_COMPARE(less_equal)
-DVT_DECLARE_COMPARE(greater)
-DVT_DECLARE_COMPARE(greater_equal)
-DVT_DECLARE_COMPARE(logical_and) /* nonzero counts as true */
-DVT_DECLARE_COMPARE(logical_or)
-DVT_DECLARE_COMPARE(logical_xor)
+/* ---- two arguments, results are bool ---- */
+DVT_DECLARE_COMPARE(equal)         /* a == b */
+DVT_DECLARE_COMPARE(not_equal)     /* a != b */
+DVT_DECLARE_COMPARE(less)          /* a < b */
+DVT_DECLARE_COMPARE(less_equal)    /* a <= b */
+DVT_DECLARE_COMPARE(greater)       /* a > b */
+DVT_DECLARE_COMPARE(greater_equal) /* a >= b */
+DVT_DECLARE_COMPARE(logical_and)   /* whether a and b are nonzero */
+DVT_DECLARE_COMPARE(logical_or)    /* whether a or b is nonzero */
+DVT_DECLARE_COMPARE(logical_xor)   /* whether exactly one of a and b is nonzero */
 
 /* ---- one argument. docs/OPERATIONS.md has the errors in ulp. The functions of float32, float16
    and bfloat16 have the same bits on GPUs and on every ISA target but "reference". So do pow, atan2
    and hypot. The bits of a NaN may differ. ---- */
-DVT_DECLARE_UNARY(neg) /* -x; not for bool */
-DVT_DECLARE_UNARY(abs)
-DVT_DECLARE_UNARY(sign) /* -1, 0 or 1; NaN gives NaN */
-DVT_DECLARE_UNARY(square)
-DVT_DECLARE_UNARY(relu) /* max(x, 0); NaN gives NaN */
-DVT_DECLARE_UNARY(floor)
-DVT_DECLARE_UNARY(ceil)
-DVT_DECLARE_UNARY(round) /* ties to even */
-DVT_DECLARE_UNARY(trunc)
-/* The results of the following are float. */
-DVT_DECLARE_UNARY(reciprocal)
-DVT_DECLARE_UNARY(sqrt)
-DVT_DECLARE_UNARY(rsqrt) /* 1 / sqrt(x) */
-DVT_DECLARE_UNARY(exp)
-DVT_DECLARE_UNARY(exp2)
-DVT_DECLARE_UNARY(expm1)
-DVT_DECLARE_UNARY(log)
-DVT_DECLARE_UNARY(log2)
-DVT_DECLARE_UNARY(log10)
-DVT_DECLARE_UNARY(log1p)
-DVT_DECLARE_UNARY(sin)
-DVT_DECLARE_UNARY(cos)
-DVT_DECLARE_UNARY(tan)
-DVT_DECLARE_UNARY(asin)
-DVT_DECLARE_UNARY(acos)
-DVT_DECLARE_UNARY(atan)
-DVT_DECLARE_UNARY(sinh)
-DVT_DECLARE_UNARY(cosh)
-DVT_DECLARE_UNARY(tanh)
-DVT_DECLARE_UNARY(sigmoid)  /* 1 / (1 + exp(-x)) */
-DVT_DECLARE_UNARY(softplus) /* log(1 + exp(x)) without overflow */
-DVT_DECLARE_UNARY(erf)
-DVT_DECLARE_UNARY(gelu) /* x/2 * (1 + erf(x / sqrt 2)) */
-/* Results are bool. */
-DVT_DECLARE_TEST(isnan)
-DVT_DECLARE_TEST(isinf)
-DVT_DECLARE_TEST(isfinite)
-DVT_DECLARE_TEST(logical_not)
+DVT_DECLARE_UNARY(neg)    /* -x; not for bool */
+DVT_DECLARE_UNARY(abs)    /* absolute value */
+DVT_DECLARE_UNARY(sign)   /* -1, 0 or 1; NaN gives NaN */
+DVT_DECLARE_UNARY(square) /* x * x */
+DVT_DECLARE_UNARY(relu)   /* max(x, 0); NaN gives NaN */
+DVT_DECLARE_UNARY(floor)  /* largest integer <= x */
+DVT_DECLARE_UNARY(ceil)   /* smallest integer >= x */
+DVT_DECLARE_UNARY(round)  /* nearest integer, ties to even */
+DVT_DECLARE_UNARY(trunc)  /* x rounded toward 0 */
+
+/* ---- one argument, results are float ---- */
+DVT_DECLARE_UNARY(reciprocal) /* 1 / x */
+DVT_DECLARE_UNARY(sqrt)       /* square root */
+DVT_DECLARE_UNARY(rsqrt)      /* 1 / sqrt(x) */
+DVT_DECLARE_UNARY(exp)        /* e to the power x */
+DVT_DECLARE_UNARY(exp2)       /* 2 to the power x */
+DVT_DECLARE_UNARY(expm1)      /* exp(x) - 1, accurate near 0 */
+DVT_DECLARE_UNARY(log)        /* natural logarithm */
+DVT_DECLARE_UNARY(log2)       /* logarithm to base 2 */
+DVT_DECLARE_UNARY(log10)      /* logarithm to base 10 */
+DVT_DECLARE_UNARY(log1p)      /* log(1 + x), accurate near 0 */
+DVT_DECLARE_UNARY(sin)        /* sine of x in radians */
+DVT_DECLARE_UNARY(cos)        /* cosine of x in radians */
+DVT_DECLARE_UNARY(tan)        /* tangent of x in radians */
+DVT_DECLARE_UNARY(asin)       /* angle whose sine is x */
+DVT_DECLARE_UNARY(acos)       /* angle whose cosine is x */
+DVT_DECLARE_UNARY(atan)       /* angle whose tangent is x */
+DVT_DECLARE_UNARY(sinh)       /* hyperbolic sine */
+DVT_DECLARE_UNARY(cosh)       /* hyperbolic cosine */
+DVT_DECLARE_UNARY(tanh)       /* hyperbolic tangent */
+DVT_DECLARE_UNARY(sigmoid)    /* 1 / (1 + exp(-x)) */
+DVT_DECLARE_UNARY(softplus)   /* log(1 + exp(x)) without overflow */
+DVT_DECLARE_UNARY(erf)        /* error function */
+DVT_DECLARE_UNARY(gelu)       /* x/2 * (1 + erf(x / sqrt 2)) */
+
+/* ---- one argument, results are bool ---- */
+DVT_DECLARE_TEST(isnan)       /* whether x is NaN */
+DVT_DECLARE_TEST(isinf)       /* whether x is infinite */
+DVT_DECLARE_TEST(isfinite)    /* whether x is neither NaN nor infinite */
+DVT_DECLARE_TEST(logical_not) /* whether x is 0 */
 
 /* ---- select ---- */
 /* Returns a where condition is nonzero, else b. All three broadcast. */
 DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b);
-/* Do the same with a number in place of b, as NumPy's where(condition, a, 0.0), or in place of a.
+/* Select as dvt_where, with a number in place of b, as NumPy's where(condition, a, 0.0), or of a.
    The number has no dtype of its own, as in dvt_NAME_scalar. */
 DVT_API dvt_array *dvt_where_scalar(dvt_array *condition, dvt_array *a, double s);
 DVT_API dvt_array *dvt_scalar_where(dvt_array *condition, double s, dvt_array *b);
@@ -118,9 +120,11 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high);
    Precision: sums are accumulated in float64, those of integers in int64. Up to four float32 or
    eight 16-bit floats may be added in float32 first, where a sum of huge values overflows. Products
    are formed in several parts; one that overflows makes NaN with a 0 in another. ---- */
-DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes); /* integers give int64 */
+/* Compute the sum and the product; integers give int64. */
+DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes);
 DVT_API dvt_array *dvt_prod(dvt_array *x, dvt_axes axes);
-DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes); /* float; NaN without elements */
+/* Computes the mean, float; NaN without elements. */
+DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes);
 /* Compute the variance and the standard deviation, divided by count - ddof: 0 as in NumPy, 1 for
    samples. float. */
 DVT_API dvt_array *dvt_var(dvt_array *x, dvt_axes axes, double ddof);
@@ -133,8 +137,9 @@ DVT_API dvt_array *dvt_max(dvt_array *x, dvt_axes axes);
    DVT_ALL in the flattened array. Errors: SHAPE (the axis is empty), AXIS (several axes). */
 DVT_API dvt_array *dvt_argmin(dvt_array *x, dvt_axes axes);
 DVT_API dvt_array *dvt_argmax(dvt_array *x, dvt_axes axes);
-DVT_API dvt_array *dvt_any(dvt_array *x, dvt_axes axes); /* bool */
-DVT_API dvt_array *dvt_all(dvt_array *x, dvt_axes axes); /* bool */
+/* Return whether any element is nonzero, and whether all are, bool. */
+DVT_API dvt_array *dvt_any(dvt_array *x, dvt_axes axes);
+DVT_API dvt_array *dvt_all(dvt_array *x, dvt_axes axes);
 /* Computes sqrt of the sum of squares (the Frobenius norm over all axes), float. */
 DVT_API dvt_array *dvt_norm(dvt_array *x, dvt_axes axes);
 /* Computes log(sum(exp(x))) without overflow, float. */
@@ -144,6 +149,7 @@ DVT_API dvt_array *dvt_logsumexp(dvt_array *x, dvt_axes axes);
    a and b broadcast, except in dvt_array_equal. Integers are compared in float64; float16 and
    bfloat16 are compared in float32. ---- */
 
+/* Selects whether NaN equals NaN. */
 typedef enum dvt_nan_rule { DVT_NAN_DIFFERS, DVT_NAN_EQUALS } dvt_nan_rule;
 
 /* Tests |a - b| <= atol + rtol |b|, or a == b, elementwise, bool. An infinity is close only to
@@ -164,6 +170,7 @@ DVT_API bool dvt_array_equal(dvt_array *a, dvt_array *b, dvt_nan_rule nan);
    int64 for integers and bool, whose result is int64. Differentiable. */
 DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis);
 
+/* Selects the order of sorting. */
 typedef enum dvt_order { DVT_ASCENDING, DVT_DESCENDING } dvt_order;
 
 /* Sort the elements, and return their positions (int64). Stable in both orders: equal elements keep
@@ -172,6 +179,7 @@ typedef enum dvt_order { DVT_ASCENDING, DVT_DESCENDING } dvt_order;
 DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, dvt_order order);
 DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, dvt_order order);
 
+/* Selects the elements of dvt_topk. */
 typedef enum dvt_extreme { DVT_LARGEST, DVT_SMALLEST } dvt_extreme;
 
 /* Returns the k largest elements, largest first, or the k smallest, smallest first: the first k of
@@ -238,7 +246,7 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis);
    innermost scope owns the views.
    Errors: RANGE (n < 1), AXIS, SHAPE (n does not divide the extent). */
 DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, dvt_array **out);
-/* Does the same for any extent: the first (extent mod n) views are longer by one. */
+/* Writes n views as dvt_split does, for any extent: the first (extent mod n) are longer by one. */
 DVT_API dvt_status dvt_array_split(dvt_array *x, int n, int axis, dvt_array **out);
 /* Returns slices of x along an axis, one per index. indices is an integer array of any shape;
    negative indices count from the end. The axes of indices replace the axis.
@@ -259,8 +267,9 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
    A pair is {height, width}. In every pair a second value of 0 repeats the first: {2} and {2, 0}
    mean (2, 2). DVT_PAD_NONE means a second padding of 0: {2, DVT_PAD_NONE} is (2, 0). Every other
    negative padding is an error. */
-#define DVT_PAD_NONE (-2147483647)
+#define DVT_PAD_NONE (-2147483647) /* a second padding of 0 */
 
+/* Options of dvt_conv2d. */
 typedef struct dvt_conv2d_options {
     int stride[2];   /* default 1, 1 */
     int padding[2];  /* default 0, 0 */
@@ -277,6 +286,7 @@ typedef struct dvt_conv2d_options {
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
                               const dvt_conv2d_options *p);
 
+/* Options of pooling. */
 typedef struct dvt_pool2d_options {
     int size[2];          /* required, unless global */
     int stride[2];        /* default: size */

@@ -58,10 +58,11 @@
 
 #define DVT_STATUS_ENUM_ROW(name, number, meaning, fix) DVT_ERR_##name = number,
 
+/* Result of a call: DVT_OK, or a DVT_ERR_ code of the table above. */
 typedef enum dvt_status { DVT_STATUS_TABLE(DVT_STATUS_ENUM_ROW) DVT_STATUS_LAST = 999 } dvt_status;
 
 #undef DVT_STATUS_ENUM_ROW
-#define DVT_OK DVT_ERR_OK
+#define DVT_OK DVT_ERR_OK /* no error */
 
 /* Returns the code of this thread's first failure since dvt_clear_error; DVT_OK if there was
    none. */
@@ -84,6 +85,7 @@ DVT_API const char *dvt_status_name(dvt_status status);
 DVT_API const char *dvt_status_meaning(dvt_status status);
 DVT_API const char *dvt_status_fix(dvt_status status);
 
+/* Importance of a message in the log. */
 typedef enum dvt_log_level {
     DVT_LOG_DEBUG,
     DVT_LOG_INFO,

@@ -2,6 +2,7 @@
    scope. */
 
 /* ---- learning-rate schedules: values; the zero value keeps the rate ---- */
+/* Kinds of schedules. */
 typedef enum dvt_schedule_kind {
     DVT_SCHEDULE_CONSTANT,
     DVT_SCHEDULE_FACTOR,       /* times factor every `every` steps, never below minimum */
@@ -11,6 +12,7 @@ typedef enum dvt_schedule_kind {
     DVT_SCHEDULE_CUSTOM        /* the result of the function `rate` */
 } dvt_schedule_kind;
 
+/* A schedule of learning rates. */
 typedef struct dvt_schedule {
     dvt_schedule_kind kind;
     double factor, minimum, final, power;
@@ -37,6 +39,7 @@ DVT_API dvt_schedule dvt_schedule_custom(double (*rate)(void *user, double base,
 DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int64_t step);
 
 /* ---- optimizers: values; change fields before making a trainer ---- */
+/* Kinds of optimizers. */
 typedef enum dvt_optimizer_kind {
     DVT_OPTIMIZER_SGD,   /* Source of the momentum form: MXNet; Nesterov: Sutskever et al., 2013 */
     DVT_OPTIMIZER_ADAM,  /* Kingma and Ba, 2014 */
@@ -71,6 +74,7 @@ typedef struct dvt_optimizer_desc {
     void *user;
 } dvt_optimizer_desc;
 
+/* An optimizer and its settings. */
 typedef struct dvt_optimizer {
     dvt_optimizer_kind kind;
     double learning_rate;
@@ -108,8 +112,8 @@ DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer
    Errors: STALE_GRAD (a gradient was not renewed since the last step; nothing is updated),
    UNINITIALIZED, RANGE (batch_size <= 0), VALUE (as dvt_trainer_allreduce). */
 DVT_API dvt_status dvt_trainer_step(dvt_trainer *trainer, int64_t batch_size);
-/* Does the same, but skips parameters with stale gradients. A copy whose context got no slice of
-   this batch counts as 0. */
+/* Makes a step as dvt_trainer_step does, but skips parameters with stale gradients. A copy whose
+   context got no slice of this batch counts as 0. */
 DVT_API dvt_status dvt_trainer_step_partial(dvt_trainer *trainer, int64_t batch_size);
 /* Sums the gradients over the contexts, the first phase of a step. Call both phases to change
    gradients in between. Gradients are summed once: a second call before the next backward does not
@@ -131,9 +135,9 @@ DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer);
    NaN on errors. If the norm is not finite, nothing is scaled and a warning is logged. Copies: the
    norms to host memory.  Waits: yes.  Source: Pascanu, Mikolov and Bengio, 2013. */
 DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_norm);
-/* Does the same for the gradients of a trainer, after dvt_trainer_allreduce; all contexts scale
-   alike. The gradients are sums over the batch: pass max_norm times batch_size to bound their
-   mean. */
+/* Scales the gradients of a trainer as dvt_clip_global_norm does, after dvt_trainer_allreduce; all
+   contexts scale alike. The gradients are sums over the batch: pass max_norm times batch_size to
+   bound their mean. */
 DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm);
 
 /* ---- data: samples are pairs of arrays in host memory ---- */
@@ -144,6 +148,7 @@ DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y);
    FORMAT. */
 DVT_API dvt_dataset *dvt_dataset_idx(const char *images, const char *labels);
 
+/* Selects a part of a published data set. */
 typedef enum dvt_dataset_part { DVT_DATASET_TRAIN, DVT_DATASET_TEST } dvt_dataset_part;
 
 /* Read Fashion-MNIST or MNIST from the directory `folder`. Files have their usual names, with or
@@ -222,8 +227,11 @@ DVT_API dvt_transform *dvt_transform_color_jitter(double brightness, double cont
 DVT_API dvt_status dvt_mixup(dvt_array *x, dvt_array *y, double alpha, dvt_key key,
                              dvt_array **mixed_x, dvt_array **mixed_y);
 
+/* Selects what happens to a last batch that is not full: it is kept, left out, or moved to the next
+   epoch. */
 typedef enum dvt_last_batch { DVT_LAST_KEEP, DVT_LAST_DISCARD, DVT_LAST_ROLLOVER } dvt_last_batch;
 
+/* Options of dvt_loader_new. */
 typedef struct dvt_loader_desc {
     int64_t batch_size; /* required */
     bool shuffle;       /* a new order every epoch */
@@ -286,7 +294,8 @@ DVT_API dvt_status dvt_loader_set_state(dvt_loader *loader, const dvt_loader_sta
    out[0..ctxs.n). With one context that has x, out[0] is x itself. Errors: SHAPE (the number of
    contexts does not divide the extent). */
 DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt_array **out);
-/* Does the same for any extent, with the slices of dvt_array_split. */
+/* Cuts and copies x as dvt_split_and_load does, for any extent, with the slices of
+   dvt_array_split. */
 DVT_API dvt_status dvt_array_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt_array **out);
 
 /* Create metrics: the share of correct predictions; of labels among the k largest scores; the mean

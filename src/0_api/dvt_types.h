@@ -1,8 +1,8 @@
 /* [dvt:types] dtypes, shapes, axes, contexts: small structs, passed by value. */
 
-#define DVT_MAX_DIMS 8
-#define DVT_MAX_GPUS 16
-#define DVT_MAX_CONTEXTS 32
+#define DVT_MAX_DIMS 8      /* largest number of axes of an array */
+#define DVT_MAX_GPUS 16     /* largest number of GPUs, real and virtual */
+#define DVT_MAX_CONTEXTS 32 /* largest number of contexts in a list */
 
 /* Element types. float32 is the default: the zero of this enum. */
 typedef enum dvt_dtype {
@@ -17,7 +17,7 @@ typedef enum dvt_dtype {
     DVT_BOOL
 } dvt_dtype;
 
-#define DVT_DTYPE_COUNT 9
+#define DVT_DTYPE_COUNT 9 /* number of dtypes */
 
 /* Returns "float32", "bfloat16", "bool"; "?" for an invalid dtype. Owns: the library; constant. */
 DVT_API const char *dvt_dtype_name(dvt_dtype dtype);
@@ -53,16 +53,19 @@ DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b);
 /* Returns the product of the extents; -1 if it does not fit in int64_t or an extent is negative. */
 DVT_API int64_t dvt_shape_size(dvt_shape shape);
 
-/* DVT_SHAPE(2, 3) is a shape of one to eight extents. DVT_SCALAR is the shape without axes. */
+/* Makes a shape of one to eight extents: DVT_SHAPE(2, 3). */
 #define DVT_SHAPE(...) DVT_CALL_8(dvt_shape_make, 0, __VA_ARGS__)
+/* The shape without axes. */
 #define DVT_SCALAR dvt_shape_make(0, 0, 0, 0, 0, 0, 0, 0, 0)
-/* DVT_AXES(0, -1) names one to eight axes. DVT_ALL means every axis. */
+/* Names one to eight axes: DVT_AXES(0, -1). */
 #define DVT_AXES(...) DVT_CALL_8(dvt_axes_make, 0, __VA_ARGS__)
+/* Means every axis. */
 #define DVT_ALL dvt_axes_make(0, 0, 0, 0, 0, 0, 0, 0, 0)
 /* Return the same axes with keepdims set: DVT_KEEPDIMS(1), dvt_keepdims(DVT_ALL). */
 #define DVT_KEEPDIMS(...) dvt_keepdims(DVT_AXES(__VA_ARGS__))
 DVT_API dvt_axes dvt_keepdims(dvt_axes axes);
 
+/* Kinds of devices. */
 typedef enum dvt_device_type {
     DVT_DEVICE_DEFAULT = 0, /* "the current default context": the zero value */
     DVT_DEVICE_CPU = 1,
@@ -76,6 +79,7 @@ typedef struct dvt_ctx {
     int id;
 } dvt_ctx;
 
+/* A list of contexts, for example those of a network. */
 typedef struct dvt_ctx_list {
     int n;
     dvt_ctx ctx[DVT_MAX_CONTEXTS];
@@ -83,15 +87,15 @@ typedef struct dvt_ctx_list {
 
 /* The objects of the library. Each has a reference count and belongs to a scope (see
    [dvt:scope]). */
-typedef struct dvt_array dvt_array;
-typedef struct dvt_block dvt_block;
-typedef struct dvt_param dvt_param;
-typedef struct dvt_params dvt_params;
-typedef struct dvt_trainer dvt_trainer;
-typedef struct dvt_dataset dvt_dataset;
-typedef struct dvt_transform dvt_transform;
-typedef struct dvt_loader dvt_loader;
-typedef struct dvt_metric dvt_metric;
-typedef struct dvt_progress dvt_progress;
-typedef struct dvt_curve dvt_curve;
-typedef struct dvt_array_list dvt_array_list;
+typedef struct dvt_array dvt_array;           /* an array on a context */
+typedef struct dvt_block dvt_block;           /* a network or one of its layers */
+typedef struct dvt_param dvt_param;           /* a parameter of a block, on several contexts */
+typedef struct dvt_params dvt_params;         /* a collection of parameters */
+typedef struct dvt_trainer dvt_trainer;       /* an optimizer with its parameters and state */
+typedef struct dvt_dataset dvt_dataset;       /* samples: pairs of arrays */
+typedef struct dvt_transform dvt_transform;   /* a function of one sample */
+typedef struct dvt_loader dvt_loader;         /* batches of a dataset */
+typedef struct dvt_metric dvt_metric;         /* a figure of merit over batches */
+typedef struct dvt_progress dvt_progress;     /* a progress display */
+typedef struct dvt_curve dvt_curve;           /* a plot of series of points */
+typedef struct dvt_array_list dvt_array_list; /* arrays of a file, with names and metadata */

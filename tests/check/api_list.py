@@ -17,6 +17,7 @@ LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "api.txt")
 # [dvt:macros] and the macros of call sites: programs do not call them directly.
 PRIVATE_FILES = {"dvt_macros.h", "dvt_call_sites.h", "dvt_call_sites_off.h"}
 PRIVATE_MACROS = re.compile(r"DVT_(API_H|MODE_SCOPED?|DECLARE_\w+|STATUS_ENUM_ROW)$")
+COMPOSED = re.compile(r"typedef (enum|struct|union) (\w+) \{(.*)\} (\w+)$")
 CHANGING = re.compile(r"DVT_(API|VERSION\w*)$")  # macros whose values may change
 
 
@@ -30,21 +31,40 @@ def read(name):
 
 
 def preprocessed():
-    """Returns the declarations as C, with the macros expanded, without those of other headers."""
+    """Yields (file, line number, text) of the declarations, with the macros expanded, without those
+    of other headers."""
     command = os.environ.get("CC", "cc").split() + [
         "-std=gnu11", "-E", "-DDEVTENSOR_NO_CALL_SITES", "-DDVT_API=DVT_API", "-Isrc", "-x", "c",
         f"{API}/dvt_api.h"
     ]
-    lines, here = [], False
+    name, number, here = "", 0, False
     for line in subprocess.run(command, stdout=subprocess.PIPE, text=True,
                                check=True).stdout.split("\n"):
-        marker = re.match(r'#\s*\d+ "(.*?)"', line)
+        marker = re.match(r'#\s*(\d+) "(.*?)"', line)
         if marker:
-            folder, name = os.path.split(marker[1])
+            folder, name = os.path.split(marker[2])
+            number = int(marker[1])
             here = folder.endswith("0_api") and name not in PRIVATE_FILES
-        elif here and not line.startswith("#"):
-            lines.append(line)
-    return re.sub(r"\b_Bool\b", "bool", "\n".join(lines))
+            continue
+        if here and not line.startswith("#"):
+            yield name, number, re.sub(r"\b_Bool\b", "bool", line)
+        number += 1
+
+
+def statements():
+    """Yields (file, number of the first line, text) of each declaration."""
+    depth, piece, begin = 0, "", None
+    for name, number, line in preprocessed():
+        for c in line + "\n":
+            depth += (c in "({[") - (c in ")}]")
+            if c == ";" and depth == 0:
+                yield (*begin, " ".join(piece.split()))
+                piece, begin = "", None
+            else:
+                piece += c
+                begin = begin or (None if c.isspace() else (name, number))
+    if piece.strip():
+        yield (*begin, " ".join(piece.split()))
 
 
 def pieces(text, separator):
@@ -93,8 +113,8 @@ def enumerators(body):
 
 
 def declarations():
-    for statement in pieces(preprocessed(), ";"):
-        composed = re.match(r"typedef (enum|struct|union) (\w+) \{(.*)\} (\w+)$", statement)
+    for _, _, statement in statements():
+        composed = COMPOSED.match(statement)
         if composed and composed[1] == "enum":
             for one in enumerators(composed[3]):
                 yield f"enum {composed[4]}: {one}"
@@ -112,14 +132,23 @@ def declarations():
                      "  Fix: teach declarations() in tests/check/api_list.py")
 
 
+def macro_definitions():
+    """Yields (file, line number, name, parameters, body) of the public macros."""
+    for file in files():
+        # Comments become as many line ends, which keeps the numbers of the lines.
+        text = re.sub(r"/\*.*?\*/", lambda found: re.sub(r".", "", found[0]), read(file),
+                      flags=re.S)
+        for found in re.finditer(r"^#define (DVT_\w+)(\(.*?\))?((?:.*\\\n)*.*)$", text, re.M):
+            if not PRIVATE_MACROS.match(found[1]):
+                body = found[3].replace("\\\n", " ")
+                yield file, text.count("\n", 0, found.start()) + 1, found[1], found[2] or "", body
+
+
 def macros():
-    for name in files():
-        text = re.sub(r"/\*.*?\*/", "", read(name), flags=re.S).replace("\\\n", " ")
-        for macro, parameters, body in re.findall(r"^#define (DVT_\w+)(\(.*?\))?(.*)$", text, re.M):
-            if not PRIVATE_MACROS.match(macro):
-                constant = not parameters and re.match(r"[-\w()]+$", body.strip())
-                value = f" {body.strip()}" if constant and not CHANGING.match(macro) else ""
-                yield f"macro {macro}{parameters}{value}"
+    for _, _, macro, parameters, body in macro_definitions():
+        constant = not parameters and re.match(r"[-\w()]+$", body.strip())
+        value = f" {body.strip()}" if constant and not CHANGING.match(macro) else ""
+        yield f"macro {macro}{parameters}{value}"
 
 
 def settings():

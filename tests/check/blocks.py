@@ -7,7 +7,12 @@ line above the fence changes that:
 
     <!-- check: with STATEMENTS -->         declarations from the text around the fragment
     <!-- check: insert FILE after TEXT -->  a change to the sources: see worked_examples.sh
+    <!-- check: file FOLDER/NAME -->        a file of any language, for the commands below
+    <!-- check: run FOLDER [needs TOOL] --> commands of a shell in that folder, which has
+                                            devtensor.h; skipped without the tool
     <!-- check: skip REASON -->             counted as skipped, with its reason
+
+    blocks.py [DOCUMENT...]
 
 Environment: CC, CXX, BUILD, LIBRARY, LIBS, as the Makefile sets them.
 """
@@ -17,7 +22,7 @@ import shutil
 import subprocess
 import sys
 
-FENCE = re.compile(r"(?:<!-- check: (.*?) -->\n)?^```(c|cpp)\n(.*?)^```$", re.S | re.M)
+FENCE = re.compile(r"(?:<!-- check: (.*?) -->\n)?^```(\w*)\n(.*?)^```$", re.S | re.M)
 PIECE = """#include "devtensor.h"
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +45,9 @@ def blocks(file):
     with open(file, encoding="utf-8") as opened:
         text = opened.read()
     for match in FENCE.finditer(text):
-        yield text[:match.start(3)].count("\n") + 1, match[1] or "", match[2], match[3]
+        note = match[1] or ""
+        if match[2] in ("c", "cpp") or note.startswith(("file ", "run ")):
+            yield text[:match.start(3)].count("\n") + 1, note, match[2], match[3]
 
 
 def run(command, **more):
@@ -71,9 +78,38 @@ def try_block(name, program, language):
     return ""
 
 
+def written(name, code):
+    path = f"{folder}/{name}"
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(code)
+
+
+def commands(where, note, code):
+    """Runs the commands of a shell in the folder of the files before them."""
+    name, _, tool = note.partition(" needs ")
+    if tool and not shutil.which(tool):
+        counts["skipped"] += 1
+        print(f"SKIP {where}: {tool} is not installed")
+        return
+    work = f"{folder}/{name}"
+    shutil.copy("devtensor.h", work)
+    environment = dict(os.environ, DEVTENSOR_SOURCES=os.getcwd())
+    status, said = run(["sh", "-e", "-c", code], cwd=work, timeout=600, env=environment)
+    counts["failed" if status else "passed"] += 1
+    if status:
+        print(f"FAIL {where} ends with {status}:\n{said[-1500:]}")
+
+
 def check(file, line, note, language, code):
     where = f"{file}:{line}"
     if note.startswith("insert "):
+        return
+    if note.startswith("file "):
+        written(note[5:], code)
+        return
+    if note.startswith("run "):
+        commands(where, note[4:], code)
         return
     if note.startswith("skip "):
         counts["skipped"] += 1
@@ -96,7 +132,7 @@ def main():
     os.makedirs(folder, exist_ok=True)
     files = [name for name in ("README.md", "CONTRIBUTING.md") if os.path.exists(name)]
     files += sorted("docs/" + name for name in os.listdir("docs") if name.endswith(".md"))
-    for file in files:
+    for file in sys.argv[1:] or files:
         for line, note, language, code in blocks(file):
             check(file, line, note, language, code)
     with open("src/0_api/dvt_intro.h", encoding="utf-8") as file:

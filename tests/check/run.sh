@@ -101,6 +101,8 @@ if has "$PYTHON"; then
     try "the charts show their tables" "$PYTHON" bench/cpu/chart.py --check bench/results/cpu-*.md
     script "cells of the tutorials" sh tests/check/tutorial_cells.sh
     script "blocks of the documents" "$PYTHON" tests/check/blocks.py
+    script "the phrase book" sh tests/phrases/check.sh
+    script "the site" sh tests/site/run.sh
     script "the worked examples" sh tests/check/worked_examples.sh
 else
     skip "blocks of the documents" "$PYTHON is not installed"
