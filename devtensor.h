@@ -50,6 +50,7 @@
      [dvt:gpu]      device memory, compiled kernels, streams
      [dvt:nn]       networks
      [dvt:train]    training and data
+     [dvt:report]   traces, tables and images of runs
      [dvt:macros]   what the macros of the other sections expand to
 
    Names. Functions of arrays have no prefix of their own: dvt_add. Names of functions of other
@@ -66,7 +67,7 @@
 /* The implementation needs POSIX, which a strict -std=c99 hides unless the first system header is
    preceded by this macro. */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/0_api/dvt_intro.h"
+#line 51 "src/0_api/dvt_intro.h"
 #endif
 #if (defined(DEVTENSOR_IMPLEMENTATION) || defined(DEVTENSOR_STATIC) || defined(DVTI_FN)) && \
 	!defined(_WIN32) && !defined(_GNU_SOURCE)
@@ -85,6 +86,8 @@
    DEVTENSOR_NO_THREADS       one thread only: no thread pool, device queues or loader workers
    DEVTENSOR_NO_CUDA          leave out the CUDA driver; virtual GPUs stay
    DEVTENSOR_NO_FILES         leave out everything that opens a file
+   DEVTENSOR_NO_FORMATS       leave out all formats of files but .npy, .params, plain IDX and bytes:
+                              their functions fail with NOT_BUILT
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
    DEVTENSOR_NO_AVX512        leave out the kernels for AVX-512, which saves their compile time
    DEVTENSOR_NO_SIMD          leave out all vector kernels: small code, many times slower
@@ -122,8 +125,9 @@
    DEVTENSOR_LOG              lowest level that the default logger writes: debug, info, warning,
                               error, off (warning) */
 
+/* The version of this header, as numbers and as text. */
 #ifdef DEVTENSOR_LINES
-#line 45 "src/0_api/dvt_config.h"
+#line 48 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -212,10 +216,11 @@
 
 #define DVT_STATUS_ENUM_ROW(name, number, meaning, fix) DVT_ERR_##name = number,
 
+/* Result of a call: DVT_OK, or a DVT_ERR_ code of the table above. */
 typedef enum dvt_status { DVT_STATUS_TABLE(DVT_STATUS_ENUM_ROW) DVT_STATUS_LAST = 999 } dvt_status;
 
 #undef DVT_STATUS_ENUM_ROW
-#define DVT_OK DVT_ERR_OK
+#define DVT_OK DVT_ERR_OK /* no error */
 
 /* Returns the code of this thread's first failure since dvt_clear_error; DVT_OK if there was
    none. */
@@ -238,6 +243,7 @@ DVT_API const char *dvt_status_name(dvt_status status);
 DVT_API const char *dvt_status_meaning(dvt_status status);
 DVT_API const char *dvt_status_fix(dvt_status status);
 
+/* Importance of a message in the log. */
 typedef enum dvt_log_level {
 	DVT_LOG_DEBUG,
 	DVT_LOG_INFO,
@@ -279,9 +285,9 @@ DVT_API int dvt_version_number(void);
 #ifdef DEVTENSOR_LINES
 #line 2 "src/0_api/dvt_types.h"
 #endif
-#define DVT_MAX_DIMS 8
-#define DVT_MAX_GPUS 16
-#define DVT_MAX_CONTEXTS 32
+#define DVT_MAX_DIMS 8      /* largest number of axes of an array */
+#define DVT_MAX_GPUS 16     /* largest number of GPUs, real and virtual */
+#define DVT_MAX_CONTEXTS 32 /* largest number of contexts in a list */
 
 /* Element types. float32 is the default: the zero of this enum. */
 typedef enum dvt_dtype {
@@ -296,7 +302,7 @@ typedef enum dvt_dtype {
 	DVT_BOOL
 } dvt_dtype;
 
-#define DVT_DTYPE_COUNT 9
+#define DVT_DTYPE_COUNT 9 /* number of dtypes */
 
 /* Returns "float32", "bfloat16", "bool"; "?" for an invalid dtype. Owns: the library; constant. */
 DVT_API const char *dvt_dtype_name(dvt_dtype dtype);
@@ -332,16 +338,19 @@ DVT_API bool dvt_shape_equal(dvt_shape a, dvt_shape b);
 /* Returns the product of the extents; -1 if it does not fit in int64_t or an extent is negative. */
 DVT_API int64_t dvt_shape_size(dvt_shape shape);
 
-/* DVT_SHAPE(2, 3) is a shape of one to eight extents. DVT_SCALAR is the shape without axes. */
+/* Makes a shape of one to eight extents: DVT_SHAPE(2, 3). */
 #define DVT_SHAPE(...) DVT_CALL_8(dvt_shape_make, 0, __VA_ARGS__)
+/* The shape without axes. */
 #define DVT_SCALAR dvt_shape_make(0, 0, 0, 0, 0, 0, 0, 0, 0)
-/* DVT_AXES(0, -1) names one to eight axes. DVT_ALL means every axis. */
+/* Names one to eight axes: DVT_AXES(0, -1). */
 #define DVT_AXES(...) DVT_CALL_8(dvt_axes_make, 0, __VA_ARGS__)
+/* Means every axis. */
 #define DVT_ALL dvt_axes_make(0, 0, 0, 0, 0, 0, 0, 0, 0)
 /* Return the same axes with keepdims set: DVT_KEEPDIMS(1), dvt_keepdims(DVT_ALL). */
 #define DVT_KEEPDIMS(...) dvt_keepdims(DVT_AXES(__VA_ARGS__))
 DVT_API dvt_axes dvt_keepdims(dvt_axes axes);
 
+/* Kinds of devices. */
 typedef enum dvt_device_type {
 	DVT_DEVICE_DEFAULT = 0, /* "the current default context": the zero value */
 	DVT_DEVICE_CPU = 1,
@@ -355,6 +364,7 @@ typedef struct dvt_ctx {
 	int id;
 } dvt_ctx;
 
+/* A list of contexts, for example those of a network. */
 typedef struct dvt_ctx_list {
 	int n;
 	dvt_ctx ctx[DVT_MAX_CONTEXTS];
@@ -362,18 +372,18 @@ typedef struct dvt_ctx_list {
 
 /* The objects of the library. Each has a reference count and belongs to a scope (see
    [dvt:scope]). */
-typedef struct dvt_array dvt_array;
-typedef struct dvt_block dvt_block;
-typedef struct dvt_param dvt_param;
-typedef struct dvt_params dvt_params;
-typedef struct dvt_trainer dvt_trainer;
-typedef struct dvt_dataset dvt_dataset;
-typedef struct dvt_transform dvt_transform;
-typedef struct dvt_loader dvt_loader;
-typedef struct dvt_metric dvt_metric;
-typedef struct dvt_progress dvt_progress;
-typedef struct dvt_curve dvt_curve;
-typedef struct dvt_array_list dvt_array_list;
+typedef struct dvt_array dvt_array;           /* an array on a context */
+typedef struct dvt_block dvt_block;           /* a network or one of its layers */
+typedef struct dvt_param dvt_param;           /* a parameter of a block, on several contexts */
+typedef struct dvt_params dvt_params;         /* a collection of parameters */
+typedef struct dvt_trainer dvt_trainer;       /* an optimizer with its parameters and state */
+typedef struct dvt_dataset dvt_dataset;       /* samples: pairs of arrays */
+typedef struct dvt_transform dvt_transform;   /* a function of one sample */
+typedef struct dvt_loader dvt_loader;         /* batches of a dataset */
+typedef struct dvt_metric dvt_metric;         /* a figure of merit over batches */
+typedef struct dvt_progress dvt_progress;     /* a progress display */
+typedef struct dvt_curve dvt_curve;           /* a plot of series of points */
+typedef struct dvt_array_list dvt_array_list; /* arrays of a file, with names and metadata */
 /* ==== end dvt_types.h ==== */
 /* ==== begin src/0_api/dvt_scope.h ==== */
 /* [dvt:scope] Ownership. Every object that a call returns belongs to the innermost scope of the
@@ -468,7 +478,7 @@ DVT_API const char *dvt_ctx_name(dvt_ctx ctx);
      "CpuDevice(id=0)", "CudaDevice(id=1)", "TpuDevice(id=0)", "TFRT_CPU_0", "TPU_0"
    Does not check whether the device exists. Errors: NAME; *out is then unchanged. */
 DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out);
-/* DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)) is a list of one to eight contexts. */
+/* Makes a list of one to eight contexts: DVT_CONTEXTS(dvt_gpu(0), dvt_gpu(1)). */
 #define DVT_CONTEXTS(...) DVT_CALL_8(dvt_ctx_list_make, dvt_cpu(), __VA_ARGS__)
 /* Writes "[cpu(0), gpu(0), gpu(1)]" into buffer, truncated to `size` bytes with the final 0.
    Returns the length of the whole text without the final 0. */
@@ -506,6 +516,7 @@ typedef struct dvt_ctx_guard {
    NULL is allowed. */
 DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx);
 DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard);
+/* Sets the default context of this thread within the block that follows. */
 #define DVT_WITH_CTX(context) \
 	DVT_GUARDED("DVT_WITH_CTX", dvt_ctx_guard, dvt_g_ctx, dvt_ctx_scope_begin(context), \
 				dvt_ctx_scope_end)
@@ -544,6 +555,7 @@ DVT_API dvt_virtual_model dvt_get_virtual_model(void);
    time, so the same calls always give the same number. Waits: no. */
 DVT_API double dvt_virtual_seconds(void);
 
+/* What dvt_device_query tells about a device. */
 typedef struct dvt_device_info {
 	dvt_ctx ctx;
 	char name[96];
@@ -556,7 +568,7 @@ typedef struct dvt_device_info {
 	int threads;          /* threads that compute */
 } dvt_device_info;
 
-/* Fills *out. Creates nothing on the device. Errors: NO_DEVICE. */
+/* Fills *out with the properties of ctx. Creates nothing on the device. Errors: NO_DEVICE. */
 DVT_API dvt_status dvt_device_query(dvt_ctx ctx, dvt_device_info *out);
 /* Writes a table of all devices with name, memory and versions, and the reason if there is no GPU.
    Returns the length of the whole text; writes at most `size` bytes with the final 0. */
@@ -646,9 +658,9 @@ typedef struct dvt_cpu_info {
 	int64_t rows, cols, depth; /* 0 with ISA target "reference" */
 } dvt_cpu_info;
 
-/* Fills *out. The processor reports its caches; DEVTENSOR_CPU_CACHES replaces them. The rule that
-   makes blocks of them is in src/3_cpu/cpu_gemm_blocks.c. Waits: no. Owns: the library owns isa,
-   which is constant. Errors: NULL_ARGUMENT. */
+/* Fills *out with the caches and the blocks made for them. The processor reports its caches;
+   DEVTENSOR_CPU_CACHES replaces them. The rule for blocks is in src/3_cpu/cpu_gemm_blocks.c. Waits:
+   no. Owns: the library owns isa, which is constant. Errors: NULL_ARGUMENT. */
 DVT_API dvt_status dvt_cpu_query(dvt_cpu_info *out);
 /* Returns the seconds of a monotonic clock, for measuring; use differences. */
 DVT_API double dvt_seconds(void);
@@ -892,63 +904,65 @@ DVT_DECLARE_BINARY(maximum) /* the larger; NaN if either is NaN; a gets the grad
 DVT_DECLARE_BINARY(atan2)   /* the angle of the point (b, a) in radians, float */
 DVT_DECLARE_BINARY(hypot)   /* sqrt(a*a + b*b) without overflow, float */
 
-/* Results are bool. */
-DVT_DECLARE_COMPARE(equal)
-DVT_DECLARE_COMPARE(not_equal)
-DVT_DECLARE_COMPARE(less)
-DVT_DECLARE_COMPARE(less_equal)
-DVT_DECLARE_COMPARE(greater)
-DVT_DECLARE_COMPARE(greater_equal)
-DVT_DECLARE_COMPARE(logical_and) /* nonzero counts as true */
-DVT_DECLARE_COMPARE(logical_or)
-DVT_DECLARE_COMPARE(logical_xor)
+/* ---- two arguments, results are bool ---- */
+DVT_DECLARE_COMPARE(equal)         /* a == b */
+DVT_DECLARE_COMPARE(not_equal)     /* a != b */
+DVT_DECLARE_COMPARE(less)          /* a < b */
+DVT_DECLARE_COMPARE(less_equal)    /* a <= b */
+DVT_DECLARE_COMPARE(greater)       /* a > b */
+DVT_DECLARE_COMPARE(greater_equal) /* a >= b */
+DVT_DECLARE_COMPARE(logical_and)   /* whether a and b are nonzero */
+DVT_DECLARE_COMPARE(logical_or)    /* whether a or b is nonzero */
+DVT_DECLARE_COMPARE(logical_xor)   /* whether exactly one of a and b is nonzero */
 
 /* ---- one argument. docs/OPERATIONS.md has the errors in ulp. The functions of float32, float16
    and bfloat16 have the same bits on GPUs and on every ISA target but "reference". So do pow, atan2
    and hypot. The bits of a NaN may differ. ---- */
-DVT_DECLARE_UNARY(neg) /* -x; not for bool */
-DVT_DECLARE_UNARY(abs)
-DVT_DECLARE_UNARY(sign) /* -1, 0 or 1; NaN gives NaN */
-DVT_DECLARE_UNARY(square)
-DVT_DECLARE_UNARY(relu) /* max(x, 0); NaN gives NaN */
-DVT_DECLARE_UNARY(floor)
-DVT_DECLARE_UNARY(ceil)
-DVT_DECLARE_UNARY(round) /* ties to even */
-DVT_DECLARE_UNARY(trunc)
-/* The results of the following are float. */
-DVT_DECLARE_UNARY(reciprocal)
-DVT_DECLARE_UNARY(sqrt)
-DVT_DECLARE_UNARY(rsqrt) /* 1 / sqrt(x) */
-DVT_DECLARE_UNARY(exp)
-DVT_DECLARE_UNARY(exp2)
-DVT_DECLARE_UNARY(expm1)
-DVT_DECLARE_UNARY(log)
-DVT_DECLARE_UNARY(log2)
-DVT_DECLARE_UNARY(log10)
-DVT_DECLARE_UNARY(log1p)
-DVT_DECLARE_UNARY(sin)
-DVT_DECLARE_UNARY(cos)
-DVT_DECLARE_UNARY(tan)
-DVT_DECLARE_UNARY(asin)
-DVT_DECLARE_UNARY(acos)
-DVT_DECLARE_UNARY(atan)
-DVT_DECLARE_UNARY(sinh)
-DVT_DECLARE_UNARY(cosh)
-DVT_DECLARE_UNARY(tanh)
-DVT_DECLARE_UNARY(sigmoid)  /* 1 / (1 + exp(-x)) */
-DVT_DECLARE_UNARY(softplus) /* log(1 + exp(x)) without overflow */
-DVT_DECLARE_UNARY(erf)
-DVT_DECLARE_UNARY(gelu) /* x/2 * (1 + erf(x / sqrt 2)) */
-/* Results are bool. */
-DVT_DECLARE_TEST(isnan)
-DVT_DECLARE_TEST(isinf)
-DVT_DECLARE_TEST(isfinite)
-DVT_DECLARE_TEST(logical_not)
+DVT_DECLARE_UNARY(neg)    /* -x; not for bool */
+DVT_DECLARE_UNARY(abs)    /* absolute value */
+DVT_DECLARE_UNARY(sign)   /* -1, 0 or 1; NaN gives NaN */
+DVT_DECLARE_UNARY(square) /* x * x */
+DVT_DECLARE_UNARY(relu)   /* max(x, 0); NaN gives NaN */
+DVT_DECLARE_UNARY(floor)  /* largest integer <= x */
+DVT_DECLARE_UNARY(ceil)   /* smallest integer >= x */
+DVT_DECLARE_UNARY(round)  /* nearest integer, ties to even */
+DVT_DECLARE_UNARY(trunc)  /* x rounded toward 0 */
+
+/* ---- one argument, results are float ---- */
+DVT_DECLARE_UNARY(reciprocal) /* 1 / x */
+DVT_DECLARE_UNARY(sqrt)       /* square root */
+DVT_DECLARE_UNARY(rsqrt)      /* 1 / sqrt(x) */
+DVT_DECLARE_UNARY(exp)        /* e to the power x */
+DVT_DECLARE_UNARY(exp2)       /* 2 to the power x */
+DVT_DECLARE_UNARY(expm1)      /* exp(x) - 1, accurate near 0 */
+DVT_DECLARE_UNARY(log)        /* natural logarithm */
+DVT_DECLARE_UNARY(log2)       /* logarithm to base 2 */
+DVT_DECLARE_UNARY(log10)      /* logarithm to base 10 */
+DVT_DECLARE_UNARY(log1p)      /* log(1 + x), accurate near 0 */
+DVT_DECLARE_UNARY(sin)        /* sine of x in radians */
+DVT_DECLARE_UNARY(cos)        /* cosine of x in radians */
+DVT_DECLARE_UNARY(tan)        /* tangent of x in radians */
+DVT_DECLARE_UNARY(asin)       /* angle whose sine is x */
+DVT_DECLARE_UNARY(acos)       /* angle whose cosine is x */
+DVT_DECLARE_UNARY(atan)       /* angle whose tangent is x */
+DVT_DECLARE_UNARY(sinh)       /* hyperbolic sine */
+DVT_DECLARE_UNARY(cosh)       /* hyperbolic cosine */
+DVT_DECLARE_UNARY(tanh)       /* hyperbolic tangent */
+DVT_DECLARE_UNARY(sigmoid)    /* 1 / (1 + exp(-x)) */
+DVT_DECLARE_UNARY(softplus)   /* log(1 + exp(x)) without overflow */
+DVT_DECLARE_UNARY(erf)        /* error function */
+DVT_DECLARE_UNARY(gelu)       /* x/2 * (1 + erf(x / sqrt 2)) */
+
+/* ---- one argument, results are bool ---- */
+DVT_DECLARE_TEST(isnan)       /* whether x is NaN */
+DVT_DECLARE_TEST(isinf)       /* whether x is infinite */
+DVT_DECLARE_TEST(isfinite)    /* whether x is neither NaN nor infinite */
+DVT_DECLARE_TEST(logical_not) /* whether x is 0 */
 
 /* ---- select ---- */
 /* Returns a where condition is nonzero, else b. All three broadcast. */
 DVT_API dvt_array *dvt_where(dvt_array *condition, dvt_array *a, dvt_array *b);
-/* Do the same with a number in place of b, as NumPy's where(condition, a, 0.0), or in place of a.
+/* Select as dvt_where, with a number in place of b, as NumPy's where(condition, a, 0.0), or of a.
    The number has no dtype of its own, as in dvt_NAME_scalar. */
 DVT_API dvt_array *dvt_where_scalar(dvt_array *condition, dvt_array *a, double s);
 DVT_API dvt_array *dvt_scalar_where(dvt_array *condition, double s, dvt_array *b);
@@ -966,9 +980,11 @@ DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high);
    Precision: sums are accumulated in float64, those of integers in int64. Up to four float32 or
    eight 16-bit floats may be added in float32 first, where a sum of huge values overflows. Products
    are formed in several parts; one that overflows makes NaN with a 0 in another. ---- */
-DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes); /* integers give int64 */
+/* Compute the sum and the product; integers give int64. */
+DVT_API dvt_array *dvt_sum(dvt_array *x, dvt_axes axes);
 DVT_API dvt_array *dvt_prod(dvt_array *x, dvt_axes axes);
-DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes); /* float; NaN without elements */
+/* Computes the mean, float; NaN without elements. */
+DVT_API dvt_array *dvt_mean(dvt_array *x, dvt_axes axes);
 /* Compute the variance and the standard deviation, divided by count - ddof: 0 as in NumPy, 1 for
    samples. float. */
 DVT_API dvt_array *dvt_var(dvt_array *x, dvt_axes axes, double ddof);
@@ -981,8 +997,9 @@ DVT_API dvt_array *dvt_max(dvt_array *x, dvt_axes axes);
    DVT_ALL in the flattened array. Errors: SHAPE (the axis is empty), AXIS (several axes). */
 DVT_API dvt_array *dvt_argmin(dvt_array *x, dvt_axes axes);
 DVT_API dvt_array *dvt_argmax(dvt_array *x, dvt_axes axes);
-DVT_API dvt_array *dvt_any(dvt_array *x, dvt_axes axes); /* bool */
-DVT_API dvt_array *dvt_all(dvt_array *x, dvt_axes axes); /* bool */
+/* Return whether any element is nonzero, and whether all are, bool. */
+DVT_API dvt_array *dvt_any(dvt_array *x, dvt_axes axes);
+DVT_API dvt_array *dvt_all(dvt_array *x, dvt_axes axes);
 /* Computes sqrt of the sum of squares (the Frobenius norm over all axes), float. */
 DVT_API dvt_array *dvt_norm(dvt_array *x, dvt_axes axes);
 /* Computes log(sum(exp(x))) without overflow, float. */
@@ -992,6 +1009,7 @@ DVT_API dvt_array *dvt_logsumexp(dvt_array *x, dvt_axes axes);
    a and b broadcast, except in dvt_array_equal. Integers are compared in float64; float16 and
    bfloat16 are compared in float32. ---- */
 
+/* Selects whether NaN equals NaN. */
 typedef enum dvt_nan_rule { DVT_NAN_DIFFERS, DVT_NAN_EQUALS } dvt_nan_rule;
 
 /* Tests |a - b| <= atol + rtol |b|, or a == b, elementwise, bool. An infinity is close only to
@@ -1012,6 +1030,7 @@ DVT_API bool dvt_array_equal(dvt_array *a, dvt_array *b, dvt_nan_rule nan);
    int64 for integers and bool, whose result is int64. Differentiable. */
 DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis);
 
+/* Selects the order of sorting. */
 typedef enum dvt_order { DVT_ASCENDING, DVT_DESCENDING } dvt_order;
 
 /* Sort the elements, and return their positions (int64). Stable in both orders: equal elements keep
@@ -1020,6 +1039,7 @@ typedef enum dvt_order { DVT_ASCENDING, DVT_DESCENDING } dvt_order;
 DVT_API dvt_array *dvt_sort(dvt_array *x, int axis, dvt_order order);
 DVT_API dvt_array *dvt_argsort(dvt_array *x, int axis, dvt_order order);
 
+/* Selects the elements of dvt_topk. */
 typedef enum dvt_extreme { DVT_LARGEST, DVT_SMALLEST } dvt_extreme;
 
 /* Returns the k largest elements, largest first, or the k smallest, smallest first: the first k of
@@ -1086,7 +1106,7 @@ DVT_API dvt_array *dvt_stack(dvt_array *const *arrays, int n, int axis);
    innermost scope owns the views.
    Errors: RANGE (n < 1), AXIS, SHAPE (n does not divide the extent). */
 DVT_API dvt_status dvt_split(dvt_array *x, int n, int axis, dvt_array **out);
-/* Does the same for any extent: the first (extent mod n) views are longer by one. */
+/* Writes n views as dvt_split does, for any extent: the first (extent mod n) are longer by one. */
 DVT_API dvt_status dvt_array_split(dvt_array *x, int n, int axis, dvt_array **out);
 /* Returns slices of x along an axis, one per index. indices is an integer array of any shape;
    negative indices count from the end. The axes of indices replace the axis.
@@ -1107,8 +1127,9 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
    A pair is {height, width}. In every pair a second value of 0 repeats the first: {2} and {2, 0}
    mean (2, 2). DVT_PAD_NONE means a second padding of 0: {2, DVT_PAD_NONE} is (2, 0). Every other
    negative padding is an error. */
-#define DVT_PAD_NONE (-2147483647)
+#define DVT_PAD_NONE (-2147483647) /* a second padding of 0 */
 
+/* Options of dvt_conv2d. */
 typedef struct dvt_conv2d_options {
 	int stride[2];   /* default 1, 1 */
 	int padding[2];  /* default 0, 0 */
@@ -1125,6 +1146,7 @@ typedef struct dvt_conv2d_options {
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
 							  const dvt_conv2d_options *p);
 
+/* Options of pooling. */
 typedef struct dvt_pool2d_options {
 	int size[2];          /* required, unless global */
 	int stride[2];        /* default: size */
@@ -1275,8 +1297,10 @@ typedef enum dvt_grad_req {
 	DVT_GRAD_NULL   /* no gradient */
 } dvt_grad_req;
 
+/* A mode that dvt_record_begin sets, or leaves as it is. */
 typedef enum dvt_switch { DVT_UNCHANGED = -1, DVT_OFF, DVT_ON } dvt_switch;
 
+/* State of DVT_RECORD and the others; its fields are private. */
 typedef struct dvt_record_guard {
 	int recording, training;
 	int once;
@@ -1364,6 +1388,7 @@ DVT_API dvt_status dvt_print(dvt_array *x);
 /* Prints x to a FILE *, passed as void * so that this header needs no <stdio.h>. */
 DVT_API dvt_status dvt_print_file(void *file, dvt_array *x);
 
+/* Libraries whose way of printing arrays and contexts is available. */
 typedef enum dvt_print_style {
 	DVT_PRINT_MXNET,  /* values, newline, <NDArray 2x3 @gpu(0)>: the style at the start */
 	DVT_PRINT_NP,     /* array([[1., 1.]], ctx=gpu(0)): MXNet's np, NumPy's repr */
@@ -1457,8 +1482,8 @@ DVT_API dvt_array_list *dvt_load_gguf(const char *path, dvt_ctx ctx);
 /* Reads a file of arrays in any of these formats, by its content: safetensors and its index, GGUF,
    .npz, .params. */
 DVT_API dvt_array_list *dvt_load_arrays(const char *path, dvt_ctx ctx);
-/* Writes the format that the path ends with: .safetensors, .npz or .params. Errors also: VALUE
-   (another end), and those of that format. */
+/* Writes the format that the path ends with: .safetensors, .npz or .params, in small or capital
+   letters. Errors also: VALUE (another end), and those of that format. */
 DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
 								   const char *const *names, int n);
 /* Reads an IDX file, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64;
@@ -1466,8 +1491,9 @@ DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
 DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx);
 /* Write and read NumPy .npz files: zip archives of .npy files. dvt_save_npz stores the arrays, and
    dvt_save_npz_compressed deflates them. names may be NULL: then they are "arr_0", "arr_1", ... as
-   NumPy's; names must differ. Reading gives the names without ".npy"; it checks every CRC and
-   refuses encrypted, overlapping and equally named members. Errors also: NAME, NULL_ARGUMENT. */
+   NumPy's; names must differ. Elements that are not compressed are aligned for dvt_map_arrays.
+   Reading gives the names without ".npy"; it skips directories, checks every CRC and refuses
+   encrypted, overlapping and equally named members. Errors also: NAME, NULL_ARGUMENT. */
 DVT_API dvt_status dvt_save_npz(const char *path, dvt_array *const *arrays,
 								const char *const *names, int n);
 DVT_API dvt_status dvt_save_npz_compressed(const char *path, dvt_array *const *arrays,
@@ -1538,7 +1564,27 @@ DVT_API dvt_array *dvt_load_bytes(const char *path, dvt_ctx ctx);
 /* Writes the elements of x, uint8 of any shape, and nothing else. Errors: DTYPE. */
 DVT_API dvt_status dvt_save_bytes(const char *path, dvt_array *x);
 
+/* ---- files as memory. These read as the functions without "map" in their name do, but arrays on
+   CPUs use the pages of the file: the system reads a page when it is first used, and processes
+   share it. A write into an array copies its page, and never reaches the file. So every operation
+   works. Elements are copied, as by reading, where a page does not have them as memory does: bools,
+   dtypes that are converted, the other byte order, compressed members, and elements at an address
+   that is no multiple of their size. Files that this library writes have aligned elements. Fortran
+   order becomes strides. CRCs of members that are not compressed are not checked. A file that
+   cannot be mapped, a pipe for example, is read.
+   The file must keep its length while an array uses it: access beyond a new end stops the process
+   (SIGBUS). Writers that rename a complete file, as those of this library, are safe; on Windows
+   they fail until the arrays are gone.
+   Copies: never on CPUs, but for the elements above; GPUs get a copy, without another one in host
+   memory.  Waits: no.  Owns: the file stays mapped until its last array is released;
+   dvt_memory_query leaves it out. ---- */
+/* Map what dvt_load_arrays, dvt_load_npy and dvt_load_bytes read. */
+DVT_API dvt_array_list *dvt_map_arrays(const char *path, dvt_ctx ctx);
+DVT_API dvt_array *dvt_map_npy(const char *path, dvt_ctx ctx);
+DVT_API dvt_array *dvt_map_bytes(const char *path, dvt_ctx ctx);
+
 /* ---- CIFAR: dvt_dataset_cifar10 and dvt_dataset_cifar100 read whole directories ---- */
+/* Selects the labels of CIFAR-100. */
 typedef enum dvt_cifar100_labels { DVT_CIFAR100_FINE, DVT_CIFAR100_COARSE } dvt_cifar100_labels;
 
 /* Read the content of a binary file from memory: images *x, uint8 (N, 32, 32, 3), and labels *y,
@@ -1577,6 +1623,7 @@ typedef struct dvt_dl_device {
 	int32_t id;
 } dvt_dl_device;
 
+/* DLDeviceType: the devices that can be exchanged. */
 typedef enum dvt_dl_device_type {
 	DVT_DL_CPU = 1,
 	DVT_DL_CUDA = 2,
@@ -1591,6 +1638,7 @@ typedef struct dvt_dl_dtype {
 	uint16_t lanes;
 } dvt_dl_dtype;
 
+/* DLDataTypeCode: the kinds of elements that can be exchanged. */
 typedef enum dvt_dl_code {
 	DVT_DL_INT = 0,
 	DVT_DL_UINT = 1,
@@ -1617,6 +1665,7 @@ typedef struct dvt_dl_managed {
 	void (*deleter)(struct dvt_dl_managed *self);
 } dvt_dl_managed;
 
+/* The version of DLPack. */
 #define DVT_DL_MAJOR 1
 #define DVT_DL_MINOR 1
 /* Flags: the memory must not be written; it is a copy that nothing else uses. */
@@ -1680,7 +1729,7 @@ typedef struct dvt_memory_stats {
 	int64_t reused, taken; /* requests served from kept memory, and by the device or system */
 } dvt_memory_stats;
 
-/* Fills *out. Waits: no. Errors: NO_DEVICE. */
+/* Fills *out with the counters of ctx. Waits: no. Errors: NO_DEVICE. */
 DVT_API dvt_status dvt_memory_query(dvt_ctx ctx, dvt_memory_stats *out);
 /* Returns kept memory to the GPU, or to the program's allocator; returns the bytes. Waits: for a
    GPU. Errors: NO_DEVICE, and 0 is returned. */
@@ -1744,8 +1793,9 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x);
 
 /* ---- initial values. The zero value is Uniform(0.07). The functions below return the others,
    whose fields may be changed: dvt_init init = dvt_init_xavier(); init.fan = DVT_FAN_IN; ---- */
+/* Kinds of initial values. */
 #ifdef DEVTENSOR_LINES
-#line 14 "src/0_api/dvt_nn.h"
+#line 15 "src/0_api/dvt_nn.h"
 #endif
 typedef enum dvt_init_kind {
 	DVT_INIT_DEFAULT, /* a parameter's own rule (zeros, ones) if it has one, else Uniform(0.07) */
@@ -1758,8 +1808,10 @@ typedef enum dvt_init_kind {
 	DVT_INIT_CONSTANT /* value */
 } dvt_init_kind;
 
+/* Selects the extent that scales initial values: the mean of both, inputs, outputs. */
 typedef enum dvt_fan { DVT_FAN_AVG, DVT_FAN_IN, DVT_FAN_OUT } dvt_fan;
 
+/* Initial values of parameters. */
 typedef struct dvt_init {
 	dvt_init_kind kind;
 	double value; /* see the kinds */
@@ -1775,7 +1827,7 @@ DVT_API dvt_init dvt_init_xavier(void);
 /* Returns the normal distribution with variance 2 / ((1 + slope^2) fan). Source: He et al.,
    2015. */
 DVT_API dvt_init dvt_init_msra(dvt_fan fan, double slope);
-/* Return constant values. */
+/* Return zeros, ones, or one value for all elements. */
 DVT_API dvt_init dvt_init_zero(void);
 DVT_API dvt_init dvt_init_one(void);
 DVT_API dvt_init dvt_init_constant(double value);
@@ -1814,7 +1866,7 @@ DVT_API int dvt_params_len(const dvt_params *params);
 /* Return a parameter by position or by name. Owns: the block. Errors: RANGE, NAME. */
 DVT_API dvt_param *dvt_params_at(dvt_params *params, int i);
 DVT_API dvt_param *dvt_params_find(dvt_params *params, const char *name);
-/* Do the same as dvt_block_initialize and dvt_block_reinitialize, for these parameters. */
+/* Initialize these parameters as dvt_block_initialize and dvt_block_reinitialize do for a net. */
 DVT_API dvt_status dvt_params_initialize(dvt_params *params, dvt_init init, dvt_ctx_list ctxs);
 DVT_API dvt_status dvt_params_reinitialize(dvt_params *params, dvt_init init, dvt_ctx_list ctxs);
 /* Moves the parameters to other contexts, with the average of their copies. Errors:
@@ -1825,6 +1877,7 @@ DVT_API dvt_status dvt_params_set_grad_req(dvt_params *params, dvt_grad_req req)
 DVT_API dvt_status dvt_params_zero_grad(dvt_params *params);
 
 /* ---- blocks ---- */
+/* Functions that a layer applies to its result. */
 typedef enum dvt_activation {
 	DVT_IDENTITY,
 	DVT_RELU,
@@ -1844,6 +1897,7 @@ DVT_API dvt_block *dvt_nn_sequential(void);
    one axis is (N, 1). */
 DVT_API dvt_block *dvt_nn_dense(int64_t units, dvt_activation activation);
 
+/* Options of dvt_nn_dense_with. */
 typedef struct dvt_nn_dense_desc {
 	int64_t units;    /* required */
 	int64_t in_units; /* 0: inferred */
@@ -1854,12 +1908,13 @@ typedef struct dvt_nn_dense_desc {
 	dvt_dtype dtype;
 } dvt_nn_dense_desc;
 
-/* Creates the block with all options. */
+/* Creates a block of dvt_nn_dense with all options. */
 DVT_API dvt_block *dvt_nn_dense_with(const dvt_nn_dense_desc *desc);
 
 /* Creates a convolution with `channels` filters of kernel x kernel on (N, C, H, W). */
 DVT_API dvt_block *dvt_nn_conv2d(int64_t channels, int kernel, dvt_activation activation);
 
+/* Options of dvt_nn_conv2d_with. */
 typedef struct dvt_nn_conv2d_desc {
 	int64_t channels;    /* required */
 	int kernel[2];       /* required; pairs are those of dvt_conv2d_options */
@@ -1871,7 +1926,7 @@ typedef struct dvt_nn_conv2d_desc {
 	dvt_dtype dtype;
 } dvt_nn_conv2d_desc;
 
-/* Creates the block with all options. */
+/* Creates a block of dvt_nn_conv2d with all options. */
 DVT_API dvt_block *dvt_nn_conv2d_with(const dvt_nn_conv2d_desc *desc);
 
 /* Create pooling blocks on (N, C, H, W), by windows of size x size; stride 0 means size. */
@@ -1890,6 +1945,7 @@ DVT_API dvt_block *dvt_nn_dropout(double p);
    context. See dvt_block_save. */
 DVT_API dvt_block *dvt_nn_batch_norm(void);
 
+/* Options of dvt_nn_batch_norm_with. */
 typedef struct dvt_nn_batch_norm_desc {
 	int axis;        /* 0: axis 1 */
 	double momentum; /* 0: 0.9 */
@@ -1898,7 +1954,7 @@ typedef struct dvt_nn_batch_norm_desc {
 	int64_t in_channels;
 } dvt_nn_batch_norm_desc;
 
-/* Creates the block with all options. */
+/* Creates a block of dvt_nn_batch_norm with all options. */
 DVT_API dvt_block *dvt_nn_batch_norm_with(const dvt_nn_batch_norm_desc *desc);
 /* Creates layer normalization over the last axis, epsilon 1e-5. */
 DVT_API dvt_block *dvt_nn_layer_norm(void);
@@ -1950,7 +2006,7 @@ DVT_API void *dvt_block_user(const dvt_block *block);
    Values are drawn once, on cpu(0), and copied: all copies have the same bits. A parameter's own
    rule comes first, then init, then Uniform(0.07). */
 DVT_API dvt_status dvt_block_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs);
-/* Does the same, also for parameters that have values. */
+/* Sets initial values as dvt_block_initialize does, also of parameters that have values. */
 DVT_API dvt_status dvt_block_reinitialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs);
 /* Computes net(x) on x's context. Waits: no. Owns: the innermost scope. Errors: UNINITIALIZED,
    CONTEXT, those of operations; the message begins with the block that failed. An input that a
@@ -1962,8 +2018,23 @@ DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x);
 DVT_API size_t dvt_block_format(const dvt_block *net, char *buffer, size_t size);
 /* Prints that text to standard output. */
 DVT_API void dvt_block_print(const dvt_block *net);
-/* Prints one line per block: output shape and number of parameters, for an input of that shape. */
+/* Prints one line per block, for a float32 input of that shape: output shape, elements of trained
+   and fixed parameters, memory of the results of the block's own operations, multiply-adds of its
+   own matrix products and convolutions. Totals follow. Computes on zeros, in predict mode; blocks
+   of the program count too. Errors: as dvt_block_forward. */
 DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input);
+
+/* Numbers of a net for one input. */
+typedef struct dvt_block_cost {
+	int64_t trained, fixed; /* elements of parameters with and without gradients */
+	int64_t param_bytes;    /* of one copy */
+	int64_t result_bytes;   /* of all operations of a forward pass */
+	int64_t multiply_adds;  /* of matrix products and convolutions */
+} dvt_block_cost;
+
+/* Computes the totals of dvt_block_print_summary. Errors: as dvt_block_forward; *out is then
+   unchanged. */
+DVT_API dvt_status dvt_block_measure(dvt_block *net, dvt_shape input, dvt_block_cost *out);
 
 /* Writes the parameters with structural names ("0.weight"): as safetensors if the path ends with
    .safetensors, as .npz if it ends with .npz, else as MXNet's .params. Saves the average of all
@@ -1971,6 +2042,7 @@ DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input);
    Waits: yes. */
 DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path);
 
+/* Options of dvt_block_load_with. */
 typedef struct dvt_load_options {
 	bool allow_missing; /* parameters that are not in the file keep their values */
 	bool ignore_extra;  /* skip arrays that are not in the net */
@@ -1987,7 +2059,7 @@ typedef struct dvt_load_options {
    One error lists all names that are missing or not in the net, and all other shapes and dtypes.
    Errors: IO, FORMAT, NAME, SHAPE, DTYPE, VALUE (map). */
 DVT_API dvt_status dvt_block_load(dvt_block *net, const char *path, dvt_ctx_list ctxs);
-/* Does the same with options, which may be NULL. */
+/* Sets parameters as dvt_block_load does, with options, which may be NULL. */
 DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
 									   const dvt_load_options *options, dvt_ctx_list ctxs);
 
@@ -2015,8 +2087,9 @@ DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, doubl
    scope. */
 
 /* ---- learning-rate schedules: values; the zero value keeps the rate ---- */
+/* Kinds of schedules. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/0_api/dvt_train.h"
+#line 5 "src/0_api/dvt_train.h"
 #endif
 typedef enum dvt_schedule_kind {
 	DVT_SCHEDULE_CONSTANT,
@@ -2027,6 +2100,7 @@ typedef enum dvt_schedule_kind {
 	DVT_SCHEDULE_CUSTOM        /* the result of the function `rate` */
 } dvt_schedule_kind;
 
+/* A schedule of learning rates. */
 typedef struct dvt_schedule {
 	dvt_schedule_kind kind;
 	double factor, minimum, final, power;
@@ -2053,6 +2127,7 @@ DVT_API dvt_schedule dvt_schedule_custom(double (*rate)(void *user, double base,
 DVT_API double dvt_schedule_rate(const dvt_schedule *schedule, double base, int64_t step);
 
 /* ---- optimizers: values; change fields before making a trainer ---- */
+/* Kinds of optimizers. */
 typedef enum dvt_optimizer_kind {
 	DVT_OPTIMIZER_SGD,   /* Source of the momentum form: MXNet; Nesterov: Sutskever et al., 2013 */
 	DVT_OPTIMIZER_ADAM,  /* Kingma and Ba, 2014 */
@@ -2087,6 +2162,7 @@ typedef struct dvt_optimizer_desc {
 	void *user;
 } dvt_optimizer_desc;
 
+/* An optimizer and its settings. */
 typedef struct dvt_optimizer {
 	dvt_optimizer_kind kind;
 	double learning_rate;
@@ -2124,8 +2200,8 @@ DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer
    Errors: STALE_GRAD (a gradient was not renewed since the last step; nothing is updated),
    UNINITIALIZED, RANGE (batch_size <= 0), VALUE (as dvt_trainer_allreduce). */
 DVT_API dvt_status dvt_trainer_step(dvt_trainer *trainer, int64_t batch_size);
-/* Does the same, but skips parameters with stale gradients. A copy whose context got no slice of
-   this batch counts as 0. */
+/* Makes a step as dvt_trainer_step does, but skips parameters with stale gradients. A copy whose
+   context got no slice of this batch counts as 0. */
 DVT_API dvt_status dvt_trainer_step_partial(dvt_trainer *trainer, int64_t batch_size);
 /* Sums the gradients over the contexts, the first phase of a step. Call both phases to change
    gradients in between. Gradients are summed once: a second call before the next backward does not
@@ -2147,9 +2223,9 @@ DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer);
    NaN on errors. If the norm is not finite, nothing is scaled and a warning is logged. Copies: the
    norms to host memory.  Waits: yes.  Source: Pascanu, Mikolov and Bengio, 2013. */
 DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_norm);
-/* Does the same for the gradients of a trainer, after dvt_trainer_allreduce; all contexts scale
-   alike. The gradients are sums over the batch: pass max_norm times batch_size to bound their
-   mean. */
+/* Scales the gradients of a trainer as dvt_clip_global_norm does, after dvt_trainer_allreduce; all
+   contexts scale alike. The gradients are sums over the batch: pass max_norm times batch_size to
+   bound their mean. */
 DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm);
 
 /* ---- data: samples are pairs of arrays in host memory ---- */
@@ -2160,6 +2236,7 @@ DVT_API dvt_dataset *dvt_dataset_arrays(dvt_array *x, dvt_array *y);
    FORMAT. */
 DVT_API dvt_dataset *dvt_dataset_idx(const char *images, const char *labels);
 
+/* Selects a part of a published data set. */
 typedef enum dvt_dataset_part { DVT_DATASET_TRAIN, DVT_DATASET_TEST } dvt_dataset_part;
 
 /* Read Fashion-MNIST or MNIST from the directory `folder`. Files have their usual names, with or
@@ -2238,38 +2315,56 @@ DVT_API dvt_transform *dvt_transform_color_jitter(double brightness, double cont
 DVT_API dvt_status dvt_mixup(dvt_array *x, dvt_array *y, double alpha, dvt_key key,
 							 dvt_array **mixed_x, dvt_array **mixed_y);
 
+/* Selects what happens to a last batch that is not full: it is kept, left out, or moved to the next
+   epoch. */
 typedef enum dvt_last_batch { DVT_LAST_KEEP, DVT_LAST_DISCARD, DVT_LAST_ROLLOVER } dvt_last_batch;
 
+/* Options of dvt_loader_new. */
 typedef struct dvt_loader_desc {
 	int64_t batch_size; /* required */
 	bool shuffle;       /* a new order every epoch */
 	dvt_last_batch last_batch;
-	int num_workers; /* threads that prepare batches; the batches are the same for any number */
-	uint64_t seed;   /* of the shuffling and of random transforms */
+	int num_workers;   /* 0 to 64 threads that prepare batches, the same ones for any number */
+	uint64_t seed;     /* of the shuffling and of random transforms */
+	dvt_ctx_list ctxs; /* each gets one part of every batch; none: cpu(0) */
 } dvt_loader_desc;
 
-/* Creates a loader, and retains the data. Errors: RANGE (batch_size). */
+/* Creates a loader, and retains the data. Errors: RANGE (batch_size, last_batch, num_workers, the
+   number of contexts), NO_DEVICE. */
 DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *desc);
 /* Returns the number of batches per epoch. */
 DVT_API int64_t dvt_loader_len(const dvt_loader *loader);
-/* Returns the next batch, on cpu(0), in the current scope. Returns false at the end of an epoch,
-   and on errors; dvt_error_code() distinguishes them. After the end, the next call starts a new
-   epoch. After an error, it tries the same batch again. */
+/* Returns the next batch, on the loader's only context, in the current scope. Returns false at the
+   end of an epoch, and on errors; dvt_error_code() distinguishes them. After the end, the next call
+   starts a new epoch. After an error, it tries the same batch again.
+   Copies: batches are made on cpu(0) and copied to another context. A worker does both in advance,
+   while the program computes; at most 2 batches per worker exist in advance, there and in host
+   memory. Without workers the call does both.
+   Waits: for the worker.  Errors: VALUE (several contexts), those of the data, with the number of
+   the sample, and memory. */
 DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y);
-/* Loops over one epoch, each batch in a scope of its own; break leaves the loop and ends the scope:
+/* Returns the parts of the next batch: x[i] and y[i] are on context i, and have the rows that
+   dvt_array_split_and_load gives it. Parts of the last batch may be smaller, even without rows;
+   DVT_LAST_DISCARD drops it. The rest is as in dvt_loader_next. x and y have places for all
+   contexts. */
+DVT_API bool dvt_loader_next_parts(dvt_loader *loader, dvt_array **x, dvt_array **y);
+/* Loop over one epoch, each batch in a scope of its own; break leaves the loop and ends the scope:
      dvt_array *x, *y;
      DVT_FOR_BATCHES(loader, x, y) { ... }
+     dvt_array *xs[DVT_MAX_CONTEXTS], *ys[DVT_MAX_CONTEXTS];
+     DVT_FOR_PARTS(loader, xs, ys) { ... }
    Afterwards dvt_error_code() is DVT_OK if the epoch was complete. */
-#define DVT_FOR_BATCHES(loader, x, y) \
+#define DVT_FOR_BATCHES(loader, x, y) DVT_FOR_EACH(dvt_loader_next(loader, &(x), &(y)))
+#define DVT_FOR_PARTS(loader, x, y) DVT_FOR_EACH(dvt_loader_next_parts(loader, x, y))
+#define DVT_FOR_EACH(next) \
 	for (DVT_GUARD(dvt_scope_guard, DVT_GUARD_NAME(dvt_g_batch, __LINE__), dvt_scope_begin(), \
 				   dvt_scope_end); \
-		 dvt_loader_next(loader, &(x), &(y)); \
-		 dvt_scope_end(&DVT_GUARD_NAME(dvt_g_batch, __LINE__)), \
-		 DVT_GUARD_NAME(dvt_g_batch, __LINE__) = dvt_scope_begin())
+		 next; dvt_scope_end(&DVT_GUARD_NAME(dvt_g_batch, __LINE__)), \
+			   DVT_GUARD_NAME(dvt_g_batch, __LINE__) = dvt_scope_begin())
 /* Restarts the epoch; after its last batch, starts the next one. */
 DVT_API void dvt_loader_reset(dvt_loader *loader);
 
-/* Where a loader is: epoch and batches are counted from 0. */
+/* Where a loader is, whatever its workers have prepared: epoch and batches are counted from 0. */
 typedef struct dvt_loader_state {
 	uint64_t seed;
 	int64_t epoch;
@@ -2287,7 +2382,8 @@ DVT_API dvt_status dvt_loader_set_state(dvt_loader *loader, const dvt_loader_sta
    out[0..ctxs.n). With one context that has x, out[0] is x itself. Errors: SHAPE (the number of
    contexts does not divide the extent). */
 DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt_array **out);
-/* Does the same for any extent, with the slices of dvt_array_split. */
+/* Cuts and copies x as dvt_split_and_load does, for any extent, with the slices of
+   dvt_array_split. */
 DVT_API dvt_status dvt_array_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt_array **out);
 
 /* Create metrics: the share of correct predictions; of labels among the k largest scores; the mean
@@ -2348,6 +2444,8 @@ DVT_API size_t dvt_progress_format(const dvt_progress *progress, double seconds,
 DVT_API dvt_curve *dvt_curve_new(const char *title, const char *x_label, const char *y_label);
 /* Adds a point to a series; the first point creates the series. */
 DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x, double y);
+/* Sets logarithmic axes; points that are not positive are then not drawn. */
+DVT_API dvt_status dvt_curve_set_log(dvt_curve *curve, bool x, bool y);
 /* Writes the plot as an SVG image. Errors: IO, NOT_BUILT. */
 DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 /* ==== end dvt_train.h ==== */
@@ -2355,6 +2453,105 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 #line 19 "src/0_api/dvt_api.h"
 #endif
 #endif
+/* ==== begin src/0_api/dvt_report.h ==== */
+/* [dvt:report] What a program did and learned, for people and their tools: traces, histograms,
+   images, event files. Files are written as [dvt:io] describes, unless their function says
+   otherwise. */
+
+/* ---- traces, for chrome://tracing and https://ui.perfetto.dev ---- */
+/* Begins to write to a file what all threads do: a row for each thread, and for the queue of each
+   GPU. Operations have their context, dtype, shapes and multiply-adds; copies between contexts have
+   their bytes; waits name the function that waited, such as dvt_print. Compiled kernels appear too.
+   Each has the file and line of the call, see DEVTENSOR_NO_CALL_SITES. An arrow leads from an
+   operation to its work in the queue. The queue of a CUDA GPU shows what the program has waited
+   for.
+   The file grows while the program runs, in steps of a quarter of a second. It opens at any time,
+   also after a crash. Needs at most 64 KiB, and 256 KiB for each thread. Without a trace, an
+   operation loads one flag more.
+   Waits: no. Errors: IO, NOT_BUILT, VALUE (a trace has begun), NULL_ARGUMENT. */
+#ifdef DEVTENSOR_LINES
+#line 15 "src/0_api/dvt_report.h"
+#endif
+DVT_API dvt_status dvt_trace_begin(const char *path);
+/* Does the same, and gives the text to a function of the program. Any thread may call it, one at a
+   time; it must not call the library. */
+typedef void (*dvt_trace_fn)(void *user, const char *text, size_t bytes);
+DVT_API dvt_status dvt_trace_begin_to(dvt_trace_fn write, void *user);
+/* Ends the trace. Waits: for queued work, whose errors stay for the next wait. Errors: IO,
+   HOST_MEMORY (events are missing), VALUE (no trace has begun). */
+DVT_API dvt_status dvt_trace_end(void);
+/* Writes a table of the copies between contexts since the latest dvt_trace_begin: for each line of
+   the program the function, the number of copies and their bytes, most bytes first. Lines after the
+   first 256 are one row. Returns the length of the whole text; writes at most `size` bytes with the
+   final 0. */
+DVT_API size_t dvt_transfers_format(char *buffer, size_t size);
+/* Prints that table to standard output. */
+DVT_API void dvt_print_transfers(void);
+
+/* ---- histograms ---- */
+#define DVT_HISTOGRAM_BINS 64 /* the largest number of bins */
+
+/* The finite elements of an array in bins of equal width. Bin i has those from edge[i] to below
+   edge[i + 1]; the last bin includes its upper edge. */
+typedef struct dvt_histogram {
+	int64_t count, nan, positive_infinities, negative_infinities; /* count: finite elements */
+	double low, high; /* the smallest and the largest one; 0 without any */
+	double sum, sum_squares;
+	int bins;
+	double edge[DVT_HISTOGRAM_BINS + 1];
+	int64_t bin[DVT_HISTOGRAM_BINS];
+} dvt_histogram;
+
+/* Counts the elements of x, of any dtype, in float64; `bins` is 1 to 64. The edges are NumPy's.
+   Copies: to host memory.  Waits: yes.  Errors: RANGE (bins), CONTEXT (transfer guard),
+   NULL_ARGUMENT; *out is then unchanged. */
+DVT_API dvt_status dvt_histogram_of(dvt_array *x, int bins, dvt_histogram *out);
+/* Writes one line of totals and one with a bar for each bin. Returns the length of the whole text;
+   writes at most `size` bytes with the final 0. */
+DVT_API size_t dvt_histogram_format(const dvt_histogram *histogram, char *buffer, size_t size);
+/* Prints that text of x to standard output. Errors: as dvt_histogram_of. */
+DVT_API dvt_status dvt_print_histogram(dvt_array *x, int bins);
+
+/* ---- images ---- */
+/* Joins images into one (height, width, channels), row by row, for dvt_save_image. Each gets a
+   frame of `padding` zeros, which it shares with its neighbors. `columns` 0: as many columns as
+   rows.
+   Shapes: (N, H, W), (N, H, W, C) or (N, C, H, W); C is 1 to 4, and the last axis is looked at
+   first. Copies: same context.  Waits: no.  Errors: SHAPE, RANGE. Not recorded. */
+DVT_API dvt_array *dvt_image_grid(dvt_array *images, int64_t columns, int64_t padding);
+
+#if !defined(DEVTENSOR_NO_NN)
+/* Counts how often label i was predicted as class j: int64 (classes, classes). Takes the arguments
+   of dvt_metric_update: labels, and scores or class numbers. Numbers that are no class do not
+   count. Add the matrices of several batches.
+   Copies: never between contexts.  Waits: no.  Errors: SHAPE, CONTEXT, RANGE. Not recorded. */
+DVT_API dvt_array *dvt_confusion_matrix(dvt_array *labels, dvt_array *predictions, int64_t classes);
+/* Writes such a matrix, of at most 100 classes, as an SVG image. The color of a cell is its share
+   of the row. `names` has the name of each class; NULL: their numbers.
+   Copies: to host memory.  Waits: yes.  Errors: SHAPE, IO, NOT_BUILT. */
+DVT_API dvt_status dvt_confusion_save(dvt_array *matrix, const char *const *names,
+									  const char *path);
+#endif
+
+/* ---- event files, which TensorBoard shows: tensorboard --logdir folder ---- */
+/* A file of events: numbers, histograms, images and texts. */
+typedef struct dvt_board dvt_board;
+/* Creates a new event file in the folder, which is created with its parents if it is missing. Each
+   of the calls below adds an event, which readers of the file can see at once. `tag` is the name of
+   the series, "train/loss" for example.
+   Owns: the innermost scope; the end of the board closes the file. Errors: IO, NOT_BUILT. */
+DVT_API dvt_board *dvt_board_new(const char *folder);
+/* Adds a number, as float32. */
+DVT_API dvt_status dvt_board_scalar(dvt_board *board, const char *tag, double value, int64_t step);
+/* Adds the histogram of x in 64 bins. Waits: yes. */
+DVT_API dvt_status dvt_board_histogram(dvt_board *board, const char *tag, dvt_array *x,
+									   int64_t step);
+/* Adds an image of a shape and dtype that dvt_save_image writes as PNG. Waits: yes. */
+DVT_API dvt_status dvt_board_image(dvt_board *board, const char *tag, dvt_array *x, int64_t step);
+/* Adds a text, which may be Markdown. */
+DVT_API dvt_status dvt_board_text(dvt_board *board, const char *tag, const char *text,
+								  int64_t step);
+/* ==== end dvt_report.h ==== */
 /* ==== begin src/0_api/dvt_macros.h ==== */
 /* [dvt:macros] Expansions of the macros above. Programs do not call these directly. */
 
@@ -2560,7 +2757,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #endif
 /* ==== end dvt_macros.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/0_api/dvt_api.h"
+#line 22 "src/0_api/dvt_api.h"
 #endif
 #endif
 /* ==== end dvt_api.h ==== */
@@ -2684,6 +2881,9 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_save_csv
 #undef dvt_load_bytes
 #undef dvt_save_bytes
+#undef dvt_map_arrays
+#undef dvt_map_npy
+#undef dvt_map_bytes
 #undef dvt_read_cifar10
 #undef dvt_read_cifar100
 #undef dvt_nn_sequential_add
@@ -2734,6 +2934,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_block_reinitialize
 #undef dvt_block_forward
 #undef dvt_block_print_summary
+#undef dvt_block_measure
 #undef dvt_block_save
 #undef dvt_block_load
 #undef dvt_block_load_with
@@ -2947,6 +3148,19 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_key_randint
 #undef dvt_key_bernoulli
 #undef dvt_key_permutation
+#undef dvt_trace_begin
+#undef dvt_trace_begin_to
+#undef dvt_trace_end
+#undef dvt_histogram_of
+#undef dvt_print_histogram
+#undef dvt_image_grid
+#undef dvt_confusion_matrix
+#undef dvt_confusion_save
+#undef dvt_board_new
+#undef dvt_board_scalar
+#undef dvt_board_histogram
+#undef dvt_board_image
+#undef dvt_board_text
 #undef dvt_schedule_rate
 #undef dvt_trainer_new
 #undef dvt_trainer_step
@@ -2993,6 +3207,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_progress_new
 #undef dvt_curve_new
 #undef dvt_curve_add
+#undef dvt_curve_set_log
 #undef dvt_curve_save
 #undef dvt_dtype_parse
 /* ==== end dvt_call_sites_off.h ==== */
@@ -3034,6 +3249,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -3042,7 +3258,6 @@ template <class T> inline T *dvt_retain(T *object) {
 #endif
 #if defined(__linux__)
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #endif
 #if defined(__GLIBC__) && !defined(__USE_XOPEN2K)
@@ -3170,6 +3385,7 @@ typedef volatile LONG64 dvti_atomic;
 #define dvti_atomic_swap(p, from, to) (InterlockedCompareExchange64((p), (to), (from)) == (from))
 #define dvti_atomic_publish(p, v) ((void)InterlockedExchange64((p), (v)))
 #define dvti_atomic_bump(p, v) ((void)(*(p) += (v)))
+#define dvti_atomic_peek(p) (*(p))
 #elif !defined(__GNUC__) && !defined(__clang__)
 #if !defined(DEVTENSOR_NO_THREADS)
 #error "devtensor: no known atomics in this compiler: compile with -DDEVTENSOR_NO_THREADS"
@@ -3181,6 +3397,7 @@ typedef int64_t dvti_atomic;
 #define dvti_atomic_swap(p, from, to) (*(p) == (from) && (*(p) = (to), true))
 #define dvti_atomic_publish(p, v) ((void)(*(p) = (v)))
 #define dvti_atomic_bump(p, v) ((void)(*(p) += (v)))
+#define dvti_atomic_peek(p) (*(p))
 #else
 typedef int64_t dvti_atomic;
 #define dvti_atomic_load(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
@@ -3193,6 +3410,8 @@ typedef int64_t dvti_atomic;
 /* *p += v for a single writing thread; other threads may read. */
 #define dvti_atomic_bump(p, v) \
 	__atomic_store_n((p), __atomic_load_n((p), __ATOMIC_RELAXED) + (v), __ATOMIC_RELAXED)
+/* A relaxed load: orders nothing. */
+#define dvti_atomic_peek(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #endif
 #define dvti_atomic_unlock(p) dvti_atomic_publish((p), 0)
 
@@ -3582,6 +3801,13 @@ DVTI_FN double dvti_now(void);
 DVTI_FN void dvti_sleep(double seconds);
 
 /* ---- files: a function that fails leaves its reason in errno and sets no error ---- */
+/* A file as memory. Its pages are read at their first use, and copied at the first write. */
+typedef struct dvti_mapping {
+	unsigned char *data;
+	int64_t bytes;
+	dvti_atomic uses;
+} dvti_mapping;
+
 #if !defined(DEVTENSOR_NO_FILES)
 typedef struct dvti_fd_info {
 	bool regular; /* not a pipe, a device or a socket */
@@ -3612,10 +3838,20 @@ DVTI_FN bool dvti_file_replace(const char *from, const char *to);
 /* Returns `path` with its symbolic links followed, whether or not the target exists. Free it with
    dvti_free. NULL on failure. */
 DVTI_FN char *dvti_file_target(const char *path);
+/* Creates a directory and its parents, where they are missing. */
+DVTI_FN bool dvti_directories_make(const char *path);
 /* Returns the descriptor that /dev/stdout, /dev/stderr, /dev/fd/N or /proc/self/fd/N names; -1 for
    other paths. */
 DVTI_FN int dvti_fd_of_path(const char *path);
 DVTI_FN int dvti_fd_duplicate(int fd);
+
+/* Maps the `bytes` > 0 of a regular file, with one use. The descriptor may be closed afterwards.
+   Returns NULL if the system cannot map it. */
+DVTI_FN dvti_mapping *dvti_map_file(int fd, int64_t bytes);
+/* Adds a use. */
+DVTI_FN void dvti_map_hold(dvti_mapping *mapping);
+/* Ends a use of a dvti_mapping; the last one unmaps it. */
+DVTI_FN void dvti_map_release(void *mapping);
 #endif
 
 /* ---- hashes and private files, for data kept between runs ---- */
@@ -4537,6 +4773,42 @@ DVTI_FN bool dvti_fd_seek(int fd, int64_t at) {
 #endif
 
 /* ---- the same for all systems ---- */
+static bool dvti_directory_new(const char *path) {
+#if defined(_WIN32)
+	if (CreateDirectoryA(path, NULL))
+		return true;
+	errno = GetLastError() == ERROR_ALREADY_EXISTS ? EEXIST : EACCES;
+#else
+	if (mkdir(path, 0777) == 0)
+		return true;
+#endif
+	return errno == EEXIST;
+}
+
+DVTI_FN bool dvti_directories_make(const char *path) {
+	char *part = dvti_strdup(path);
+	size_t i;
+	bool made;
+	if (!part) {
+		errno = ENOMEM;
+		return false;
+	}
+	for (i = 1; part[0] && part[i]; i++)
+		if (part[i] == '/' || part[i] == '\\') {
+			char separator = part[i];
+#if !defined(_WIN32)
+			if (separator != '/')
+				continue;
+#endif
+			part[i] = 0;
+			(void)dvti_directory_new(part); /* the last call reports a failure */
+			part[i] = separator;
+		}
+	made = dvti_directory_new(part);
+	dvti_free(part);
+	return made;
+}
+
 static int dvti_fd_open(const char *path, int flags, int mode, dvti_fd_info *info) {
 	int fd;
 	memset(info, 0, sizeof *info);
@@ -4604,6 +4876,76 @@ DVTI_FN bool dvti_fd_write(int fd, const void *from, size_t n) {
 
 #endif
 /* ==== end dvt_file.c ==== */
+/* ==== begin src/1_base/dvt_file_map.c ==== */
+/* Files as memory: private mappings, counted by their uses. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/1_base/dvt_file_map.c"
+#endif
+
+#if !defined(DEVTENSOR_NO_FILES)
+
+#if defined(_WIN32)
+static void *dvti_map_pages(int fd, size_t bytes) {
+	HANDLE file = (HANDLE)_get_osfhandle(fd), object;
+	void *pages;
+	object = file == INVALID_HANDLE_VALUE
+				 ? NULL
+				 : CreateFileMappingA(file, NULL, PAGE_WRITECOPY, 0, 0, NULL);
+	if (!object)
+		return NULL;
+	pages = MapViewOfFile(object, FILE_MAP_COPY, 0, 0, bytes);
+	(void)CloseHandle(object);
+	return pages;
+}
+
+static void dvti_unmap_pages(void *pages, size_t bytes) {
+	(void)bytes;
+	(void)UnmapViewOfFile(pages);
+}
+#else
+static void *dvti_map_pages(int fd, size_t bytes) {
+	int flags = MAP_PRIVATE;
+	void *pages;
+#if defined(MAP_NORESERVE)
+	flags |= MAP_NORESERVE; /* Linux refuses writable pages of more than the machine's memory */
+#endif
+	pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+	return pages == MAP_FAILED ? NULL : pages;
+}
+
+static void dvti_unmap_pages(void *pages, size_t bytes) {
+	(void)munmap(pages, bytes);
+}
+#endif
+
+DVTI_FN dvti_mapping *dvti_map_file(int fd, int64_t bytes) {
+	dvti_mapping *mapping =
+		(uint64_t)bytes <= SIZE_MAX ? (dvti_mapping *)dvti_alloc_zero(sizeof *mapping) : NULL;
+	if (!mapping)
+		return NULL;
+	mapping->data = (unsigned char *)dvti_map_pages(fd, (size_t)bytes);
+	mapping->bytes = bytes;
+	dvti_map_hold(mapping);
+	if (mapping->data)
+		return mapping;
+	dvti_free(mapping);
+	return NULL;
+}
+
+DVTI_FN void dvti_map_hold(dvti_mapping *mapping) {
+	(void)dvti_atomic_add(&mapping->uses, 1);
+}
+
+DVTI_FN void dvti_map_release(void *mapping) {
+	dvti_mapping *m = (dvti_mapping *)mapping;
+	if (dvti_atomic_add(&m->uses, -1) > 0)
+		return;
+	dvti_unmap_pages(m->data, (size_t)m->bytes);
+	dvti_free(m);
+}
+
+#endif
+/* ==== end dvt_file_map.c ==== */
 /* ==== begin src/1_base/dvt_openmp.c ==== */
 /* Detects callers inside OpenMP parallel regions. All their threads compute already, so a thread
    pool would only compete for processors. Nothing is linked. A loaded runtime is found by its
@@ -7900,6 +8242,7 @@ typedef struct dvti_launch {
 	void *workspace; /* at least workspace_bytes, 64-byte aligned */
 	int64_t workspace_bytes;
 	const char *name; /* "dvt_add": for errors and traces */
+	int64_t number;   /* of its event (dvti_event); 0: none */
 	dvti_epilogue epilogue;
 	dvti_view in[DVTI_MAX_IN];   /* n_in of them are set, each as far as its axes go */
 	dvti_view out[DVTI_MAX_OUT]; /* n_out of them */
@@ -8273,9 +8616,14 @@ DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_kernel *kernel,
 								 const dvti_matrices *product);
 /* Records the location of the public call that made this thread's latest launches. */
 DVTI_FN void dvti_note_launches(const char *file, int line);
+/* Requests that location of a device which has only copied or waited. */
+DVTI_FN void dvti_note_later(dvti_device *device);
 /* Return the settings of dvt_allow_tf32 and dvt_allow_winograd. */
 DVTI_FN bool dvti_tf32_allowed(void);
 DVTI_FN bool dvti_winograd_allowed(void);
+/* Returns the multiply-adds of a matrix product, a convolution or its gradients; 0 for other
+   operations. */
+DVTI_FN double dvti_multiply_adds(const dvti_launch *launch);
 /* Initializes a launch without arrays: all is 0 but kernel, op and name. Views and plan are not
    set. Code that increments n_in or n_out sets the view, as far as its axes go. */
 DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti_kernel *kernel,
@@ -8294,6 +8642,50 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
    implicit read (see dvt_transfer_guard). */
 DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst);
 DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x);
+
+/* ---- events: what threads and devices do, for traces and summaries (dvt_event.c) ---- */
+typedef enum dvti_event_kind {
+	DVTI_EVENT_LAUNCH,  /* this thread started a kernel; on cpu() it is done */
+	DVTI_EVENT_RUN,     /* the queue of ctx ran a kernel or a copy */
+	DVTI_EVENT_COPY,    /* this thread copied from `from` to ctx, or queued the copy */
+	DVTI_EVENT_WAIT,    /* this thread waited for ctx */
+	DVTI_EVENT_COMPILE, /* this thread compiled a kernel */
+	DVTI_EVENT_NOTE     /* the public call of this thread at name:line has ended */
+} dvti_event_kind;
+
+typedef struct dvti_event {
+	dvti_event_kind kind;
+	int line;
+	const char *name;          /* the function, or the file of NOTE */
+	dvt_ctx ctx, from;         /* of a copy among all GPUs: gpu(-1) */
+	const dvti_launch *launch; /* LAUNCH; NULL: a small product */
+	const dvti_matrices *product;
+	int64_t bytes, number; /* LAUNCH and RUN of one kernel have the same number, from 1 */
+	double begin, end;     /* dvti_now() */
+} dvti_event;
+
+/* Receives events. May be called by several threads at a time; sets no error. */
+typedef void (*dvti_event_fn)(void *user, const dvti_event *event);
+
+typedef struct dvti_listener {
+	dvti_event_fn hear; /* NULL: none */
+	void *user;
+} dvti_listener;
+
+/* Set the listener of all threads, and that of this thread, which returns the previous one. */
+DVTI_FN void dvti_listen_all(dvti_event_fn hear);
+DVTI_FN dvti_listener dvti_listen_here(dvti_listener listener);
+/* Returns whether there may be a listener: one relaxed load. */
+DVTI_FN bool dvti_listened(void);
+/* Begins an event now. dvti_event_end ends it now, and all listeners receive it. */
+DVTI_FN dvti_event dvti_event_begin(dvti_event_kind kind, const char *name, dvt_ctx ctx);
+DVTI_FN void dvti_event_end(dvti_event *event);
+/* Sends an event whose end is set. */
+DVTI_FN void dvti_event_send(const dvti_event *event);
+/* Waits for the work of `device` and sends the event. Also counts it, unless `device` is a CPU. */
+DVTI_FN dvt_status dvti_wait_for(const char *function, dvti_device *device);
+/* Waits until the queues of all open devices are empty. Takes no error of theirs. */
+DVTI_FN void dvti_settle_all(void);
 
 /* ---- counters ---- */
 typedef struct dvti_counters {
@@ -9192,12 +9584,25 @@ DVT_API dvt_ctx_list dvt_try_all_gpus_or_cpu(void) {
 }
 
 /* ---- waiting ---- */
-DVT_API dvt_status dvt_wait(dvt_array *x) {
-	if (!x)
-		return dvti_null("dvt_wait", "x");
-	if (x->storage->ctx.type != DVT_DEVICE_CPU)
+static DVTI_RARE dvt_status dvti_wait_heard(const char *function, dvti_device *device) {
+	dvti_event event = dvti_event_begin(DVTI_EVENT_WAIT, function, device->ctx);
+	dvt_status status = device->backend->wait(device);
+	dvti_note_later(device);
+	dvti_event_end(&event);
+	return status;
+}
+
+DVTI_FN dvt_status dvti_wait_for(const char *function, dvti_device *device) {
+	if (device->ctx.type != DVT_DEVICE_CPU) {
 		dvti_atomic_add(&dvti_stats()->waits, 1);
-	return x->storage->device->backend->wait(x->storage->device);
+		if (dvti_listened())
+			return dvti_wait_heard(function, device);
+	}
+	return device->backend->wait(device);
+}
+
+DVT_API dvt_status dvt_wait(dvt_array *x) {
+	return x ? dvti_wait_for("dvt_wait", x->storage->device) : dvti_null("dvt_wait", "x");
 }
 
 DVT_API dvt_status dvt_synchronize(dvt_ctx ctx) {
@@ -9205,33 +9610,48 @@ DVT_API dvt_status dvt_synchronize(dvt_ctx ctx) {
 	dvt_status status;
 	if (!device)
 		return dvti_failure();
-	if (dvti_ctx(ctx).type != DVT_DEVICE_CPU)
-		dvti_atomic_add(&dvti_stats()->waits, 1);
-	status = device->backend->wait(device);
+	status = dvti_wait_for("dvt_synchronize", device);
 	dvti_device_end(device);
 	return status;
+}
+
+/* Returns gpu(i) if it is open, for dvti_device_end; else NULL. */
+static dvti_device *dvti_gpu_open(int i) {
+	dvti_device *device = NULL;
+	dvti_mutex_lock(&dvti_devices_lock);
+	if (dvti_all_devices.open[i]) {
+		device = &dvti_all_devices.gpu[i];
+		dvti_atomic_add(&device->users, 1);
+	}
+	dvti_mutex_unlock(&dvti_devices_lock);
+	return device;
 }
 
 DVT_API dvt_status dvt_wait_all(void) {
 	dvt_status first = DVT_OK;
 	int i;
 	for (i = 0; i < DVT_MAX_GPUS; i++) {
-		dvti_device *device = NULL;
-		dvti_mutex_lock(&dvti_devices_lock);
-		if (dvti_all_devices.open[i]) {
-			device = &dvti_all_devices.gpu[i];
-			dvti_atomic_add(&device->users, 1);
-		}
-		dvti_mutex_unlock(&dvti_devices_lock);
+		dvti_device *device = dvti_gpu_open(i);
 		if (device) {
-			dvt_status status = device->backend->wait(device);
+			dvt_status status = dvti_wait_for("dvt_wait_all", device);
 			dvti_device_end(device);
-			dvti_atomic_add(&dvti_stats()->waits, 1);
 			if (first == DVT_OK)
 				first = status;
 		}
 	}
 	return first;
+}
+
+DVTI_FN void dvti_settle_all(void) {
+	int i;
+	for (i = 0; i < DVT_MAX_GPUS; i++) {
+		dvti_device *device = dvti_gpu_open(i);
+		if (device) {
+			if (device->backend->settle)
+				device->backend->settle(device, NULL, 0);
+			dvti_device_end(device);
+		}
+	}
 }
 /* ==== end dvt_context.c ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
@@ -9769,6 +10189,60 @@ DVT_API dvt_status dvt_set_memory_limit(int64_t bytes, dvt_ctx ctx) {
 	return DVT_OK;
 }
 /* ==== end dvt_device_query.c ==== */
+/* ==== begin src/2_core/dvt_event.c ==== */
+/* Events and their listeners: what threads and devices do, for traces and summaries. Without a
+   listener an operation loads one flag. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/2_core/dvt_event.c"
+#endif
+
+static dvti_atomic dvti_listeners; /* their number */
+static dvti_atomic dvti_hears_all; /* a dvti_event_fn, or 0 */
+static DVTI_TLS dvti_listener dvti_hears_here;
+
+DVTI_FN bool dvti_listened(void) {
+	return dvti_atomic_peek(&dvti_listeners) != 0;
+}
+
+DVTI_FN void dvti_listen_all(dvti_event_fn hear) {
+	const bool before = dvti_atomic_load(&dvti_hears_all) != 0;
+	dvti_atomic_store(&dvti_hears_all, (int64_t)(intptr_t)hear);
+	dvti_atomic_add(&dvti_listeners, (hear != NULL) - before);
+}
+
+DVTI_FN dvti_listener dvti_listen_here(dvti_listener listener) {
+	dvti_listener before = dvti_hears_here;
+	dvti_hears_here = listener;
+	dvti_atomic_add(&dvti_listeners, (listener.hear != NULL) - (before.hear != NULL));
+	return before;
+}
+
+DVTI_FN dvti_event dvti_event_begin(dvti_event_kind kind, const char *name, dvt_ctx ctx) {
+	dvti_event event;
+	memset(&event, 0, sizeof event);
+	event.kind = kind;
+	event.name = name;
+	event.ctx = event.from = ctx;
+	event.begin = dvti_now();
+	return event;
+}
+
+/* Listeners compute with floats, so they get the default floating-point mode. */
+DVTI_FN void dvti_event_send(const dvti_event *event) {
+	const dvti_float_mode mode = dvti_float_mode_begin();
+	const dvti_event_fn hear = (dvti_event_fn)(intptr_t)dvti_atomic_load(&dvti_hears_all);
+	if (hear)
+		hear(NULL, event);
+	if (dvti_hears_here.hear)
+		dvti_hears_here.hear(dvti_hears_here.user, event);
+	dvti_float_mode_end(&mode);
+}
+
+DVTI_FN void dvti_event_end(dvti_event *event) {
+	event->end = dvti_now();
+	dvti_event_send(event);
+}
+/* ==== end dvt_event.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -9852,10 +10326,42 @@ static dvt_status dvti_copy_bytes_in_mode(dvt_array *dst, dvt_array *src) {
 	return to->backend->copy_from(to, d, from, s, bytes);
 }
 
+/* Sends the event of a copy that began at `begin` and ends now. */
+static DVTI_RARE void dvti_copy_heard(const char *function, double begin, dvti_device *device,
+									  dvt_ctx to, dvt_ctx from, int64_t bytes) {
+	dvti_event event = dvti_event_begin(DVTI_EVENT_COPY, function, to);
+	event.begin = begin;
+	event.from = from;
+	event.bytes = bytes;
+	dvti_note_later(device);
+	dvti_event_end(&event);
+}
+
+/* Sends the wait of a copy to host memory and the copy itself as two events. */
+static DVTI_RARE dvt_status dvti_copy_bytes_heard(const char *function, dvt_array *dst,
+												  dvt_array *src) {
+	dvti_device *from = src->storage->device, *to = dst->storage->device;
+	dvt_status status = DVT_OK;
+	dvti_event event = dvti_event_begin(DVTI_EVENT_WAIT, function, from->ctx);
+	double begin;
+	if (to->ctx.type == DVT_DEVICE_CPU) {
+		status = from->backend->wait(from);
+		dvti_event_end(&event);
+	}
+	begin = dvti_now();
+	if (status == DVT_OK)
+		status = dvti_copy_bytes_in_mode(dst, src);
+	if (status == DVT_OK)
+		dvti_copy_heard(function, begin, from, dst->storage->ctx, src->storage->ctx,
+						dvt_nbytes(src));
+	return status;
+}
+
 /* Sets the default floating-point mode: the modeled times of virtual GPUs are floats. */
-static dvt_status dvti_copy_bytes(dvt_array *dst, dvt_array *src) {
+static dvt_status dvti_copy_bytes(const char *function, dvt_array *dst, dvt_array *src) {
 	const dvti_float_mode mode = dvti_float_mode_begin();
-	dvt_status status = dvti_copy_bytes_in_mode(dst, src);
+	dvt_status status = dvti_listened() ? dvti_copy_bytes_heard(function, dst, src)
+										: dvti_copy_bytes_in_mode(dst, src);
 	dvti_float_mode_end(&mode);
 	return status;
 }
@@ -9878,7 +10384,7 @@ DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_
 		status = landed ? DVT_OK : dvti_failure();
 	}
 	if (status == DVT_OK)
-		status = dvti_copy_bytes(landed, packed);
+		status = dvti_copy_bytes(function, landed, packed);
 	if (status == DVT_OK && landed != dst)
 		status = dvti_copy_on_device(function, dst, landed);
 	dvt_scope_end(&scope);
@@ -9898,6 +10404,7 @@ DVTI_FN bool dvti_can_all_reduce(dvti_device *const *device, int n) {
 DVTI_FN dvt_status dvti_all_reduce(const char *function, dvti_device *const *device, int n,
 								   const dvti_reduce_part *part, int n_parts) {
 	dvti_counters *c = dvti_stats();
+	const double begin = dvti_listened() ? dvti_now() : 0;
 	dvt_status status;
 	int64_t bytes = 0;
 	int i;
@@ -9908,6 +10415,9 @@ DVTI_FN dvt_status dvti_all_reduce(const char *function, dvti_device *const *dev
                      distributed */
 		dvti_atomic_add(&c->between_count, (int64_t)2 * (n - 1) * n_parts);
 		dvti_atomic_add(&c->between_bytes, 2 * (n - 1) * bytes);
+		if (dvti_listened())
+			dvti_copy_heard(function, begin, device[0], dvt_gpu(-1), dvt_gpu(-1),
+							2 * (n - 1) * bytes);
 	}
 	return status;
 }
@@ -9919,6 +10429,7 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
 	dvt_array *landed = x;
 	dvt_status status = DVT_OK;
 	dvti_float_mode mode;
+	double begin;
 	if (bytes == 0)
 		return DVT_OK;
 	scope = dvt_scope_begin();
@@ -9928,10 +10439,13 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
 		dvti_atomic_add(&dvti_stats()->to_device_count, 1);
 		dvti_atomic_add(&dvti_stats()->to_device_bytes, bytes);
 	}
+	begin = dvti_listened() ? dvti_now() : 0;
 	mode = dvti_float_mode_begin();
 	status = landed ? device->backend->upload(device, dvti_view_of(landed).data, src, bytes)
 					: dvti_failure();
 	dvti_float_mode_end(&mode);
+	if (status == DVT_OK && device->ctx.type != DVT_DEVICE_CPU && dvti_listened())
+		dvti_copy_heard(function, begin, device, x->storage->ctx, dvt_cpu(), bytes);
 	if (status == DVT_OK && landed != x)
 		status = dvti_copy_on_device(function, x, landed);
 	dvt_scope_end(&scope);
@@ -10337,6 +10851,7 @@ DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti
 	launch->workspace = NULL;
 	launch->workspace_bytes = 0;
 	launch->name = name;
+	launch->number = 0;
 	launch->epilogue.activation = DVTI_NO_ACTIVATION;
 	launch->epilogue.bias.data = NULL;
 }
@@ -10353,14 +10868,27 @@ static bool dvti_sync_mode(void) {
 	return dvti_atomic_load(&mode) == 2;
 }
 
-/* The device that this thread has launched on since its last public call. */
+/* The device that this thread has launched on since its last public call, for backends that note
+   call sites and for listeners. */
 static DVTI_TLS dvti_device *dvti_launched_on;
 
 DVTI_FN void dvti_note_launches(const char *file, int line) {
 	dvti_device *device = dvti_launched_on;
+	if (!device)
+		return;
 	dvti_launched_on = NULL;
-	if (device)
+	if (device->backend->note)
 		device->backend->note(device, file, line);
+	if (dvti_listened()) {
+		dvti_event event = dvti_event_begin(DVTI_EVENT_NOTE, file, device->ctx);
+		event.line = line;
+		dvti_event_end(&event);
+	}
+}
+
+DVTI_FN void dvti_note_later(dvti_device *device) {
+	if (!dvti_launched_on)
+		dvti_launched_on = device;
 }
 
 /* Plans and launches in the default floating-point mode: plans compute costs in floats, and kernels
@@ -10382,9 +10910,23 @@ static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) 
 	return status;
 }
 
+static DVTI_RARE dvt_status dvti_launch_heard(dvti_device *device, dvti_launch *launch) {
+	static dvti_atomic launches;
+	dvti_event event = dvti_event_begin(DVTI_EVENT_LAUNCH, launch->name, device->ctx);
+	dvt_status status;
+	launch->number = event.number = dvti_atomic_add(&launches, 1);
+	event.launch = launch;
+	status = dvti_launch_in_mode(device, launch);
+	dvti_note_later(device);
+	if (status == DVT_OK)
+		dvti_event_end(&event);
+	return status;
+}
+
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
 	const dvti_backend *backend = device->backend;
-	dvt_status status = dvti_launch_in_mode(device, launch);
+	dvt_status status =
+		dvti_listened() ? dvti_launch_heard(device, launch) : dvti_launch_in_mode(device, launch);
 	if (status != DVT_OK)
 		return status;
 	if (backend->note)
@@ -10406,7 +10948,38 @@ DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_kernel *kernel,
 	if (!done)
 		return false;
 	dvti_count(DVTI_COUNT_KERNELS, 1);
+	if (dvti_listened()) { /* too short to be measured: it ends when it begins */
+		dvti_event event = dvti_event_begin(DVTI_EVENT_LAUNCH, "dvt_matmul", device->ctx);
+		event.product = product;
+		dvti_note_later(device);
+		dvti_event_end(&event);
+	}
 	return true;
+}
+
+/* ---- the size of products ---- */
+static double dvti_view_elements(const dvti_view *view) {
+	double size = 1;
+	int i;
+	for (i = 0; i < view->ndim; i++)
+		size *= (double)view->dim[i];
+	return size;
+}
+
+DVTI_FN double dvti_multiply_adds(const dvti_launch *launch) {
+	const dvti_view *y = &launch->in[0], *w = &launch->in[1];
+	if (launch->op == DVTI_OP_matmul)
+		return dvti_view_elements(&launch->out[0]) *
+			   (double)launch->in[0].dim[launch->in[0].ndim - 1];
+	/* y (N,O,OH,OW) and w (O,C,KH,KW), either of which may be the result */
+	if (launch->op == DVTI_OP_conv2d)
+		y = &launch->out[0];
+	else if (launch->op == DVTI_OP_conv2d_weight) {
+		y = &launch->in[1];
+		w = &launch->out[0];
+	} else if (launch->op != DVTI_OP_conv2d_data)
+		return 0;
+	return w->dim[0] > 0 ? dvti_view_elements(y) * dvti_view_elements(w) / (double)w->dim[0] : 0;
 }
 
 /* ---- float32 precision ---- */
@@ -22110,19 +22683,9 @@ static double dvti_model_size(const dvti_view *view) {
 static double dvti_model_operations(const dvti_launch *launch) {
 	double most = 0, size;
 	int i;
-	if (launch->op == DVTI_OP_matmul)
-		return 2 * dvti_model_size(&launch->out[0]) *
-			   (double)launch->in[0].dim[launch->in[0].ndim - 1];
-	if (launch->op == DVTI_OP_conv2d || launch->op == DVTI_OP_conv2d_data ||
-		launch->op == DVTI_OP_conv2d_weight) {
-		/* y (N,O,OH,OW) and w (O,C,KH,KW), either of which may be the result */
-		bool to_weight = launch->op == DVTI_OP_conv2d_weight;
-		const dvti_view *y = launch->op == DVTI_OP_conv2d ? &launch->out[0]
-							 : to_weight                  ? &launch->in[1]
-														  : &launch->in[0];
-		const dvti_view *w = to_weight ? &launch->out[0] : &launch->in[1];
-		return w->dim[0] > 0 ? 2 * dvti_model_size(y) * dvti_model_size(w) / (double)w->dim[0] : 0;
-	}
+	if (launch->op == DVTI_OP_matmul || launch->op == DVTI_OP_conv2d ||
+		launch->op == DVTI_OP_conv2d_data || launch->op == DVTI_OP_conv2d_weight)
+		return 2 * dvti_multiply_adds(launch);
 	for (i = 0; i < launch->n_in + launch->n_out; i++) {
 		size = dvti_model_size(i < launch->n_in ? &launch->in[i] : &launch->out[i - launch->n_in]);
 		most = size > most ? size : most;
@@ -22214,7 +22777,20 @@ DVTI_FN void dvti_virtual_check_source(dvti_virtual *v, dvti_virtual *from) {
 	dvti_mutex_unlock(&v->lock);
 }
 
+static DVTI_RARE void dvti_virtual_heard(const dvti_virtual *v, const dvti_command *command,
+										 double begin) {
+	const bool copies = command->kind == DVTI_COMMAND_COPY;
+	dvti_event event =
+		dvti_event_begin(DVTI_EVENT_RUN, copies ? "copy" : command->launch.name, v->ctx);
+	event.begin = begin;
+	event.bytes = copies ? command->size : 0;
+	event.number = copies ? 0 : command->launch.number;
+	dvti_event_end(&event);
+}
+
 DVTI_FN void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
+	const bool computes =
+		command->kind == DVTI_COMMAND_LAUNCH || command->kind == DVTI_COMMAND_COPY;
 	dvt_virtual_model model;
 	const char *reason;
 	double begin = 0;
@@ -22225,7 +22801,7 @@ DVTI_FN void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
 			dvti_virtual_check_source(v, command->after);
 		dvti_virtual_unref(command->after);
 	}
-	if (command->seconds > 0)
+	if (command->seconds > 0 || dvti_listened())
 		begin = dvti_now();
 	dvti_mutex_lock(&v->lock);
 	lost = v->lost;
@@ -22244,6 +22820,8 @@ DVTI_FN void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
 	dvti_free(command->staging);
 	if (command->seconds > 0 && dvti_model(&model))
 		dvti_model_wait(&model, begin, command->seconds);
+	if (begin > 0 && computes && !lost && dvti_listened())
+		dvti_virtual_heard(v, command, begin);
 }
 
 #if DVTI_THREADS
@@ -25391,8 +25969,8 @@ DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph);
 /* ==== end dvt_grad.h ==== */
 /* ==== begin src/5_io/dvt_io_internal.h ==== */
 /* Shared by printing, the readers and the writers: byte buffers, the text of one float, and lists
-   of named arrays. Also files replaced when complete, buffered sources of bytes, compression,
-   archives, images, JSON, and elements as stored. No source holds a whole file in memory. */
+   of named arrays. Also files replaced when complete, buffered sources of bytes, and elements as
+   stored. No source holds a whole file in memory. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/5_io/dvt_io_internal.h"
 #endif
@@ -25482,18 +26060,8 @@ typedef struct dvti_number_format {
 /* Writes a finite number, terminated by 0. Returns its length. Independent of the locale. */
 DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_number_format *format);
 
-/* ---- numbers from decimal text ---- */
-typedef enum dvti_parsed {
-	DVTI_PARSED,
-	DVTI_PARSED_TEXT,   /* the text is not a number */
-	DVTI_PARSED_OUTSIDE /* the number is no value of the integer dtype */
-} dvti_parsed;
-
-/* Reads the whole text as a number and stores it as element i at `to`: rounded once, ties to even,
-   for floats; exact for integers. Signs, a point, an exponent, nan, inf and infinity are allowed,
-   blanks are not. Independent of the locale and of the rounding mode. */
-DVTI_FN dvti_parsed dvti_number_parse(const char *text, size_t n, char point, dvt_dtype dtype,
-									  void *to, int64_t i);
+/* Writes five significant digits of any float, "0.0125" or "1.25e+09". Returns the buffer. */
+DVTI_FN const char *dvti_short_number(char *buffer, double value);
 
 /* ---- the elements of one array as text ---- */
 typedef struct dvti_element_format {
@@ -25529,6 +26097,7 @@ typedef struct dvti_file_out {
 	size_t n; /* bytes in the buffer */
 	int fd;
 	bool failed;
+	dvti_writer *memory; /* not NULL: receives all bytes, and there is no file */
 } dvti_file_out;
 
 /* Opens the file. Returns false with the error set; nothing needs to be closed then. */
@@ -25539,17 +26108,14 @@ DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n);
    it. */
 DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok);
 
-/* ---- checksums ---- */
-/* The tables of CRC-32, for eight bytes at a time. */
-typedef struct dvti_crc {
-	uint32_t table[8][256];
-} dvti_crc;
-
-DVTI_FN void dvti_crc_build(dvti_crc *crc);
-/* Extends the CRC-32 `value` (0: of no bytes) by n bytes. */
-DVTI_FN uint32_t dvti_crc_more(const dvti_crc *crc, uint32_t value, const void *bytes, size_t n);
-/* Extends the Adler-32 `value` (1: of no bytes) by n bytes. */
-DVTI_FN uint32_t dvti_adler_more(uint32_t value, const void *bytes, size_t n);
+/* Opens a file that readers may open while it grows: without buffer and rename. Replaces a file,
+   and keeps links, devices and pipes. Returns a descriptor, or -1 with the error set. */
+DVTI_FN int dvti_live_open(const char *function, const char *path);
+/* Write all bytes, and close. They return false with the reason in errno. */
+DVTI_FN bool dvti_live_write(int fd, const void *bytes, size_t n);
+DVTI_FN bool dvti_live_close(int fd);
+/* Sets IO: "could not be written". */
+DVTI_FN dvt_status dvti_live_failed(const char *function, const char *path, int error);
 
 /* ---- sources of untrusted bytes: memory, a file, a part or the compressed content of one ---- */
 /* The largest peek. A source keeps this much in memory, and the state of decompression. */
@@ -25568,15 +26134,17 @@ typedef size_t (*dvti_source_pull)(dvti_source *in, void *to, size_t n);
    | taken: read by the caller | ready: in memory, at `at` | remaining: not read yet |  */
 struct dvti_source {
 	const char *function, *what; /* for messages; what: the file */
+	const char *path;            /* NULL: not a file */
 	const unsigned char *at;     /* the next bytes, `ready` of them */
 	size_t ready;
-	int64_t taken;     /* bytes read so far */
-	int64_t remaining; /* bytes after the ready ones; an upper bound if !known */
-	bool known;        /* `remaining` is exact */
-	bool ended;        /* a read passed the end; that read and later ones give 0 */
-	bool reported;     /* reading failed, and the error is set */
-	bool seekable;     /* memory or a regular file: dvti_source_seek works */
-	int fd;            /* -1: not a file */
+	int64_t taken;         /* bytes read so far */
+	int64_t remaining;     /* bytes after the ready ones; an upper bound if !known */
+	bool known;            /* `remaining` is exact */
+	bool ended;            /* a read passed the end; that read and later ones give 0 */
+	bool reported;         /* reading failed, and the error is set */
+	bool seekable;         /* memory or a regular file: dvti_source_seek works */
+	int fd;                /* -1: not a file, or a mapped one */
+	dvti_mapping *mapping; /* the file's memory, which arrays may use; NULL: none */
 	unsigned char *buffer;
 	dvti_source_pull pull; /* fills the buffer; NULL: memory, or compressed */
 	void *user;            /* for pull */
@@ -25588,6 +26156,11 @@ DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const voi
 /* Opens a file. Returns false with IO, NULL_ARGUMENT, HOST_MEMORY or NOT_BUILT set.
    dvti_source_close may be called in either case. */
 DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path);
+/* Opens a file as dvti_source_open does, and maps it if the system can. Then dvti_stored_array
+   makes arrays on the mapping. */
+DVTI_FN bool dvti_source_map(dvti_source *in, const char *function, const char *path);
+/* Begins a source of the next n bytes of a mapped one, which moves past them. */
+DVTI_FN void dvti_source_window(dvti_source *in, dvti_source *whole, int64_t n);
 /* Begins a source of `bytes` bytes (an upper bound if !known) that `pull` reads, typically from
    `whole`, whose function and name it gets. Returns false with HOST_MEMORY set. */
 DVTI_FN bool dvti_source_part(dvti_source *in, const dvti_source *whole, dvti_source_pull pull,
@@ -25621,6 +26194,12 @@ DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_
 /* Sets FORMAT with the name of the file and the message. Reports only the first failure of a
    source. Returns false. */
 DVTI_FN bool dvti_source_wrong(dvti_source *in, const char *format, ...) DVT_PRINTF(2, 3);
+/* Turns a source that begins with a gzip header into the concatenated content of its members.
+   Returns false with HOST_MEMORY or NOT_BUILT set. */
+DVTI_FN bool dvti_source_gunzip(dvti_source *in);
+/* Appends decompressed bytes after in->at. Returns false at the end, or with the error set. */
+DVTI_FN bool dvti_unpack_more(dvti_source *in);
+DVTI_FN void dvti_unpack_free(dvti_unpack *unpack);
 /* Converts to a signed number in two's complement. */
 DVTI_FN int64_t dvti_signed(uint64_t value, int bytes);
 DVTI_FN uint64_t dvti_bytes_value(const unsigned char *at, int bytes, bool big_endian);
@@ -25637,10 +26216,12 @@ typedef struct dvti_stored {
 
 /* Computes the stored bytes of the shape. Returns false when no file can hold them. */
 DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape, int64_t *bytes);
+/* Returns whether the bytes of the file are those of the array. */
+DVTI_FN bool dvti_stored_as_is(const dvti_stored *stored);
 /* Returns an array on ctx with the next elements of `in`, stored in C or Fortran order of the
-   shape. Besides the array, and a host copy if ctx is not a CPU, it needs only two small buffers.
-   Returns NULL with the error set, or without an error when elements are missing, which the caller
-   reports. */
+   shape. It is on the file's mapping where that is possible. Otherwise it needs only two small
+   buffers besides the array, and a host copy if ctx is not a CPU. Returns NULL with the error set,
+   or without an error when elements are missing, which the caller reports. */
 DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
 									 bool fortran_order, dvt_ctx ctx);
 /* Returns an array on ctx whose elements `fill` writes to an array in host memory. NULL when that
@@ -25648,6 +26229,16 @@ DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in,
 DVTI_FN dvt_array *dvti_stored_filled(const char *function, dvt_shape shape, dvt_dtype dtype,
 									  dvt_ctx ctx, bool (*fill)(void *user, dvt_array *host),
 									  void *user);
+/* Returns a copy of an array in host memory on ctx, or itself if ctx is a CPU. `function` is for
+   messages. NULL with the error set. */
+DVTI_FN dvt_array *dvti_stored_to_ctx(const char *function, dvt_array *host, dvt_ctx ctx);
+/* Returns whether dvti_stored_mapped can make the array of the next elements: they are as in
+   memory, aligned, complete, and of a mapped file. */
+DVTI_FN bool dvti_stored_maps(const dvti_stored *stored, const dvti_source *in, dvt_shape shape);
+/* Returns an array on the mapping, or a copy of it on a ctx that is no CPU. NULL with the error
+   set. */
+DVTI_FN dvt_array *dvti_stored_mapped(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+									  bool fortran_order, dvt_ctx ctx);
 /* Does dvti_stored_array for content that must end with the elements. Compares sizes before it
    allocates. Sets *fits to false, without an error, when the number of bytes differs. */
 DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
@@ -25663,6 +26254,153 @@ DVTI_FN dvt_array *dvti_host_array(const char *function, dvt_array *x, dvt_dtype
    the bits of a float of `bytes` bytes. */
 DVTI_FN void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value);
 DVTI_FN void dvti_store_bits(char *to, int bytes, int64_t i, uint64_t value);
+
+/* Reads all bytes of a source. */
+DVTI_FN dvt_array *dvti_bytes_read(dvti_source *in, dvt_ctx ctx);
+
+/* ---- .npy, and .npz: a zip archive of it ---- */
+/* Reads an array that ends its source. */
+DVTI_FN dvt_array *dvti_npy_read(dvti_source *in, dvt_ctx ctx);
+/* Writes NumPy's header for an array in C order, and returns its length. */
+#define DVTI_NPY_HEADER_SIZE 512
+DVTI_FN size_t dvti_npy_header_text(char header[DVTI_NPY_HEADER_SIZE], dvt_dtype dtype,
+									dvt_shape shape);
+/* Returns the dtype that x has in a .npy file: float32 for bfloat16. */
+DVTI_FN dvt_dtype dvti_npy_dtype(const dvt_array *x);
+
+/* ---- lists of named arrays ---- */
+struct dvt_array_list {
+	dvti_object object;
+	int n;
+	size_t capacity; /* of array */
+	dvt_array **array;
+	char **name;     /* NULL: the file has no names */
+	char **metadata; /* pairs of key and value */
+	int n_metadata;  /* pairs */
+	size_t metadata_capacity;
+};
+
+/* Creates an empty list, owned by the innermost scope. Returns NULL with HOST_MEMORY set. */
+DVTI_FN dvt_array_list *dvti_array_list_new(const char *function);
+/* Appends x; the list takes ownership. */
+DVTI_FN bool dvti_array_list_add(const char *function, dvt_array_list *list, dvt_array *x);
+/* Gives an empty list places for n arrays and their names, all NULL until they are set. */
+DVTI_FN bool dvti_array_list_reserve(const char *function, dvt_array_list *list, int n);
+/* Allocates the names of the list's arrays, initially NULL. */
+DVTI_FN bool dvti_array_list_begin_names(const char *function, dvt_array_list *list);
+/* Appends a copy of the pair to the metadata. */
+DVTI_FN bool dvti_array_list_note(const char *function, dvt_array_list *list, const char *key,
+								  const char *value);
+/* Sets *duplicate to a name that occurs twice in names[0], names[step], ..., or to NULL. Returns
+   false when memory is exhausted. */
+DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names, int n, int step,
+								  const char **duplicate);
+/* Checks the arguments of a writer: n, NULL, names that occur twice. names may be NULL. */
+DVTI_FN bool dvti_arrays_check(const char *function, dvt_array *const *arrays,
+							   const char *const *names, int n);
+
+/* Reads a list from `in`. Returns NULL with the error set. The current scope owns the result. */
+typedef dvt_array_list *(*dvti_list_reader)(dvti_source *in, dvt_ctx ctx);
+/* Read a list from a file, from a mapped file or from memory; `function` is the name in
+   messages. */
+DVTI_FN dvt_array_list *dvti_list_map(const char *function, const char *path, dvt_ctx ctx,
+									  dvti_list_reader reads);
+DVTI_FN dvt_array_list *dvti_list_load(const char *function, const char *path, dvt_ctx ctx,
+									   dvti_list_reader reads);
+DVTI_FN dvt_array_list *dvti_list_read(const char *function, const void *data, size_t bytes,
+									   dvt_ctx ctx, dvti_list_reader reads);
+
+#if defined(DEVTENSOR_NO_FORMATS)
+/* Sets NOT_BUILT. */
+DVTI_FN dvt_status dvti_no_formats(const char *function);
+#endif
+
+/* ---- formats of lists of arrays ---- */
+#define DVTI_SAFETENSORS_HEADER 100000000 /* the limit of the format */
+
+typedef struct dvti_list_format {
+	const char *name, *reader; /* for messages; dvt_load_READER loads it */
+	const char *extension;
+	bool (*recognizes)(dvti_source *in); /* by the first bytes, which it does not take */
+	dvti_list_reader reads;
+	/* NULL: the library does not write it */
+	dvt_status (*saves)(const char *function, const char *path, dvt_array *const *arrays,
+						const char *const *names, int n);
+} dvti_list_format;
+
+/* Returns whether a text of n bytes ends with `end`. */
+DVTI_FN bool dvti_ends_with(const char *text, size_t n, const char *end);
+/* Does the same for a path, whose letters may be capital ones. */
+DVTI_FN bool dvti_path_ends_with(const char *path, const char *end);
+/* Returns the format whose extension ends the path; NULL: none. */
+DVTI_FN const dvti_list_format *dvti_list_format_of(const char *path);
+/* Reads a list in any of the formats. */
+DVTI_FN dvt_array_list *dvti_arrays_list(dvti_source *in, dvt_ctx ctx);
+/* Implements dvt_load_arrays; `function` is the name in messages. */
+DVTI_FN dvt_array_list *dvti_arrays_load(const char *function, const char *path, dvt_ctx ctx);
+/* Reports FORMAT for a file that is not `expected`, and says what it is if its first bytes tell. */
+DVTI_FN bool dvti_source_other_format(dvti_source *in, const char *expected);
+
+DVTI_FN bool dvti_params_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_params_list(dvti_source *in, dvt_ctx ctx);
+DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
+									dvt_array *const *arrays, const char *const *names, int n);
+DVTI_FN bool dvti_npz_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_npz_list(dvti_source *in, dvt_ctx ctx);
+DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_array *const *arrays,
+								 const char *const *names, int n);
+DVTI_FN bool dvti_safetensors_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_safetensors_list(dvti_source *in, dvt_ctx ctx);
+DVTI_FN dvt_status dvti_safetensors_save(const char *function, const char *path,
+										 dvt_array *const *arrays, const char *const *names, int n);
+/* The index of a model in several safetensors files. */
+DVTI_FN bool dvti_shards_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_shards_list(dvti_source *in, dvt_ctx ctx);
+DVTI_FN bool dvti_gguf_recognizes(dvti_source *in);
+DVTI_FN dvt_array_list *dvti_gguf_list(dvti_source *in, dvt_ctx ctx);
+
+#endif
+/* ==== end dvt_io_internal.h ==== */
+/* ==== begin src/5_io/dvt_formats.h ==== */
+/* Shared by the formats that DEVTENSOR_NO_FORMATS leaves out: numbers from text, checksums,
+   compression, archives, images, JSON, directories of tensors, CIFAR. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/5_io/dvt_formats.h"
+#endif
+#ifndef DVTI_FORMATS_H
+#define DVTI_FORMATS_H
+#ifdef DEVTENSOR_LINES
+#line 5 "src/5_io/dvt_formats.h"
+#endif
+
+#if !defined(DEVTENSOR_NO_FORMATS)
+
+/* ---- numbers from decimal text ---- */
+typedef enum dvti_parsed {
+	DVTI_PARSED,
+	DVTI_PARSED_TEXT,   /* the text is not a number */
+	DVTI_PARSED_OUTSIDE /* the number is no value of the integer dtype */
+} dvti_parsed;
+
+/* Reads the whole text as a number and stores it as element i at `to`: rounded once, ties to even,
+   for floats; exact for integers. Signs, a point, an exponent, nan, inf and infinity are allowed,
+   blanks are not. Independent of the locale and of the rounding mode. */
+DVTI_FN dvti_parsed dvti_number_parse(const char *text, size_t n, char point, dvt_dtype dtype,
+									  void *to, int64_t i);
+
+/* ---- checksums ---- */
+/* The tables of CRC-32, for eight bytes at a time. */
+typedef struct dvti_crc {
+	uint32_t table[8][256];
+} dvti_crc;
+
+DVTI_FN void dvti_crc_build(dvti_crc *crc);
+/* Builds the tables of another polynomial, reflected: 0x82f63b78 gives CRC-32C. */
+DVTI_FN void dvti_crc_build_of(dvti_crc *crc, uint32_t polynomial);
+/* Extends the CRC-32 `value` (0: of no bytes) by n bytes. */
+DVTI_FN uint32_t dvti_crc_more(const dvti_crc *crc, uint32_t value, const void *bytes, size_t n);
+/* Extends the Adler-32 `value` (1: of no bytes) by n bytes. */
+DVTI_FN uint32_t dvti_adler_more(uint32_t value, const void *bytes, size_t n);
 
 /* ---- CIFAR's binary files ---- */
 /* The label bytes of a record, in front of its pixels. */
@@ -25725,18 +26463,12 @@ DVTI_FN bool dvti_inflate_fail(dvti_inflater *s, const char *wrong);
    matches. */
 DVTI_FN void dvti_inflate_slide(dvti_inflater *s, size_t keep);
 
-/* Turns a source that begins with a gzip header into the concatenated content of its members.
-   Returns false with HOST_MEMORY set. */
-DVTI_FN bool dvti_source_gunzip(dvti_source *in);
 /* Begin a source with the content, of `bytes` bytes, of a zlib stream, or of the `packed` bytes of
    a zip member with that CRC-32. It reads from raw, which must not be used meanwhile. Return false
    with HOST_MEMORY set. */
 DVTI_FN bool dvti_source_zlib(dvti_source *in, dvti_source *raw, int64_t bytes);
 DVTI_FN bool dvti_source_zipped(dvti_source *in, dvti_source *raw, int64_t packed, int64_t bytes,
 								uint32_t crc);
-/* Appends decompressed bytes after in->at. Returns false at the end, or with the error set. */
-DVTI_FN bool dvti_unpack_more(dvti_source *in);
-DVTI_FN void dvti_unpack_free(dvti_unpack *unpack);
 /* The maximum compression ratio of deflate. */
 #define DVTI_DEFLATE_RATIO 1032
 
@@ -25787,16 +26519,6 @@ DVTI_FN bool dvti_zip_open(dvti_zip *zip, int i, dvti_source *content);
 /* Checks what follows the current member, whose content was read to its end. */
 DVTI_FN bool dvti_zip_finish(dvti_zip *zip);
 
-/* ---- .npy, and .npz: a zip archive of it ---- */
-/* Reads an array that ends its source. */
-DVTI_FN dvt_array *dvti_npy_read(dvti_source *in, dvt_ctx ctx);
-/* Writes NumPy's header for an array in C order, and returns its length. */
-#define DVTI_NPY_HEADER_SIZE 512
-DVTI_FN size_t dvti_npy_header_text(char header[DVTI_NPY_HEADER_SIZE], dvt_dtype dtype,
-									dvt_shape shape);
-/* Returns the dtype that x has in a .npy file: float32 for bfloat16. */
-DVTI_FN dvt_dtype dvti_npy_dtype(const dvt_array *x);
-
 /* ---- images ---- */
 /* Read an image that ends its source, which begins with the format's first bytes. */
 DVTI_FN dvt_array *dvti_png_read(dvti_source *in, dvt_ctx ctx);
@@ -25815,6 +26537,9 @@ typedef struct dvti_image {
 
 /* Writes the samples of one row, big-endian. */
 DVTI_FN void dvti_image_row(const dvti_image *image, int64_t row, unsigned char *to);
+/* Appends x as a PNG file to `out`, and sets the extents. Returns the errors of dvt_save_image. */
+DVTI_FN dvt_status dvti_image_encode(const char *function, dvt_array *x, dvti_writer *out,
+									 dvti_image *image);
 /* Return false with HOST_MEMORY set. */
 DVTI_FN bool dvti_png_write(dvti_file_out *out, const dvti_image *image);
 DVTI_FN bool dvti_netpbm_write(dvti_file_out *out, const dvti_image *image);
@@ -25866,83 +26591,6 @@ DVTI_FN bool dvti_json_end(dvti_json *json);
 /* Appends the text as a JSON string, with its quotes. */
 DVTI_FN void dvti_json_write(dvti_writer *writer, const char *text);
 
-/* ---- lists of named arrays ---- */
-struct dvt_array_list {
-	dvti_object object;
-	int n;
-	size_t capacity; /* of array */
-	dvt_array **array;
-	char **name;     /* NULL: the file has no names */
-	char **metadata; /* pairs of key and value */
-	int n_metadata;  /* pairs */
-	size_t metadata_capacity;
-};
-
-/* Creates an empty list, owned by the innermost scope. Returns NULL with HOST_MEMORY set. */
-DVTI_FN dvt_array_list *dvti_array_list_new(const char *function);
-/* Appends x; the list takes ownership. */
-DVTI_FN bool dvti_array_list_add(const char *function, dvt_array_list *list, dvt_array *x);
-/* Gives an empty list places for n arrays and their names, all NULL until they are set. */
-DVTI_FN bool dvti_array_list_reserve(const char *function, dvt_array_list *list, int n);
-/* Allocates the names of the list's arrays, initially NULL. */
-DVTI_FN bool dvti_array_list_begin_names(const char *function, dvt_array_list *list);
-/* Appends a copy of the pair to the metadata. */
-DVTI_FN bool dvti_array_list_note(const char *function, dvt_array_list *list, const char *key,
-								  const char *value);
-/* Sets *duplicate to a name that occurs twice in names[0], names[step], ..., or to NULL. Returns
-   false when memory is exhausted. */
-DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names, int n, int step,
-								  const char **duplicate);
-/* Checks the arguments of a writer: n, NULL, names that occur twice. names may be NULL. */
-DVTI_FN bool dvti_arrays_check(const char *function, dvt_array *const *arrays,
-							   const char *const *names, int n);
-
-/* Reads a list from `in`. Returns NULL with the error set. The current scope owns the result. */
-typedef dvt_array_list *(*dvti_list_reader)(dvti_source *in, dvt_ctx ctx);
-/* Read a list from a file or from memory; `function` is the name in messages. */
-DVTI_FN dvt_array_list *dvti_list_load(const char *function, const char *path, dvt_ctx ctx,
-									   dvti_list_reader reads);
-DVTI_FN dvt_array_list *dvti_list_read(const char *function, const void *data, size_t bytes,
-									   dvt_ctx ctx, dvti_list_reader reads);
-
-/* ---- formats of lists of arrays ---- */
-typedef struct dvti_list_format {
-	const char *name, *function; /* for messages; function: the one that loads it */
-	const char *extension;
-	bool (*recognizes)(dvti_source *in); /* by the first bytes, which it does not take */
-	dvti_list_reader reads;
-	/* NULL: the library does not write it */
-	dvt_status (*saves)(const char *function, const char *path, dvt_array *const *arrays,
-						const char *const *names, int n);
-} dvti_list_format;
-
-/* Returns whether a text of n bytes ends with `end`. */
-DVTI_FN bool dvti_ends_with(const char *text, size_t n, const char *end);
-/* Returns the format whose extension ends the path; NULL: none. */
-DVTI_FN const dvti_list_format *dvti_list_format_of(const char *path);
-/* Implements dvt_load_arrays; `function` is the name in messages. */
-DVTI_FN dvt_array_list *dvti_arrays_load(const char *function, const char *path, dvt_ctx ctx);
-/* Reports FORMAT for a file that is not `expected`, and says what it is if its first bytes tell. */
-DVTI_FN bool dvti_source_other_format(dvti_source *in, const char *expected);
-
-DVTI_FN bool dvti_params_recognizes(dvti_source *in);
-DVTI_FN dvt_array_list *dvti_params_list(dvti_source *in, dvt_ctx ctx);
-DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
-									dvt_array *const *arrays, const char *const *names, int n);
-DVTI_FN bool dvti_npz_recognizes(dvti_source *in);
-DVTI_FN dvt_array_list *dvti_npz_list(dvti_source *in, dvt_ctx ctx);
-DVTI_FN dvt_status dvti_npz_save(const char *function, const char *path, dvt_array *const *arrays,
-								 const char *const *names, int n);
-DVTI_FN bool dvti_safetensors_recognizes(dvti_source *in);
-DVTI_FN dvt_array_list *dvti_safetensors_list(dvti_source *in, dvt_ctx ctx);
-DVTI_FN dvt_status dvti_safetensors_save(const char *function, const char *path,
-										 dvt_array *const *arrays, const char *const *names, int n);
-/* The index of a model in several safetensors files. */
-DVTI_FN bool dvti_shards_recognizes(dvti_source *in);
-DVTI_FN dvt_array_list *dvti_shards_list(dvti_source *in, dvt_ctx ctx);
-DVTI_FN bool dvti_gguf_recognizes(dvti_source *in);
-DVTI_FN dvt_array_list *dvti_gguf_list(dvti_source *in, dvt_ctx ctx);
-
 /* ---- directories of tensors: a header with names, shapes and places, then the elements ---- */
 typedef struct dvti_tensor {
 	char *name;
@@ -25974,7 +26622,9 @@ DVTI_FN bool dvti_tensors_read(dvti_tensors *t, dvt_ctx ctx);
 DVTI_FN void dvti_tensors_free(dvti_tensors *t);
 
 #endif
-/* ==== end dvt_io_internal.h ==== */
+
+#endif
+/* ==== end dvt_formats.h ==== */
 /* ==== begin src/5_io/dvt_csv.h ==== */
 /* Rows of comma-separated values (RFC 4180), shared by the reader's two files. */
 #ifdef DEVTENSOR_LINES
@@ -25985,6 +26635,8 @@ DVTI_FN void dvti_tensors_free(dvti_tensors *t);
 #ifdef DEVTENSOR_LINES
 #line 4 "src/5_io/dvt_csv.h"
 #endif
+
+#if !defined(DEVTENSOR_NO_FORMATS)
 
 /* The bytes of a cell that are kept. Longer cells are text, whose rest is skipped. */
 #define DVTI_CSV_CELL 4096
@@ -26015,7 +26667,44 @@ DVTI_FN void dvti_csv_end(dvti_csv *csv);
 DVTI_FN const char *dvti_csv_quote(const dvti_csv *csv, int64_t column);
 
 #endif
+
+#endif
 /* ==== end dvt_csv.h ==== */
+/* ==== begin src/5_io/dvt_trace.h ==== */
+/* The interface between the files of traces: JSON objects of the Trace Event Format.
+
+   A process is a group of rows: 1 the threads, 2 + i the queue of gpu(i). Times are seconds since
+   the trace began; the text has microseconds. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/5_io/dvt_trace.h"
+#endif
+#ifndef DVTI_TRACE_H
+#define DVTI_TRACE_H
+#ifdef DEVTENSOR_LINES
+#line 7 "src/5_io/dvt_trace.h"
+#endif
+
+/* Adds the text as the content of a JSON string. */
+DVTI_FN void dvti_trace_string(dvti_writer *out, const char *text);
+/* Adds "gpu(0)"; "all GPUs" for a negative number. */
+DVTI_FN void dvti_trace_ctx(dvti_writer *out, dvt_ctx ctx);
+/* Begins an object: {"name":"dvt_add","cat":"operation","ph":"X","pid":1,"tid":2,"ts":3.000 */
+DVTI_FN void dvti_trace_object(dvti_writer *out, const char *name, const char *category,
+							   const char *phase, int process, int row, double at);
+/* Begins a slice: an object with a duration and arguments, which "}}" ends. */
+DVTI_FN void dvti_trace_slice(dvti_writer *out, const char *name, const char *category, int process,
+							  int row, double begin, double end);
+/* Names a process (row 0) or a row of it. A number that is not negative follows the name. */
+DVTI_FN void dvti_trace_name(dvti_writer *out, int process, int row, const char *name, int number);
+/* Adds one end of an arrow from a launch (phase "s") to its run ("f"). */
+DVTI_FN void dvti_trace_arrow(dvti_writer *out, const char *phase, const dvti_event *e, int process,
+							  int row, double start);
+/* Add the arguments of a launch, and of a small product. */
+DVTI_FN void dvti_trace_launch(dvti_writer *out, const dvti_launch *launch);
+DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p);
+
+#endif
+/* ==== end dvt_trace.h ==== */
 /* ==== begin src/3_cuda/dvt_cuda.h ==== */
 /* The directories of the CUDA backend and their interfaces to each other.
 
@@ -26155,6 +26844,8 @@ enum {
 
 typedef struct dvti_cuda_driver {
 	DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_DRIVER_MEMBER)
+	/* In milliseconds. _v2 since CUDA 12.8; NULL: missing. */
+	dvti_cu_result(DVTI_CUDA_CALL *elapsed)(float *ms, dvti_cu_event begin, dvti_cu_event end);
 } dvti_cuda_driver;
 
 #undef DVTI_CUDA_DRIVER_MEMBER
@@ -26624,7 +27315,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 /* ==== end dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 116 "src/devtensor_spine.h"
+#line 120 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
@@ -26789,6 +27480,22 @@ typedef struct dvti_cuda_recent {
 	const void *thread;
 } dvti_cuda_recent;
 
+/* ---- times of launches in the compute stream, for listeners of events (dvt_cuda_timing.c) ---- */
+#define DVTI_CUDA_TIMED 256
+
+typedef struct dvti_cuda_timed {
+	const char *name;
+	int64_t number;
+	dvti_cu_event begin, end;
+} dvti_cuda_timed;
+
+typedef struct dvti_cuda_timing {
+	dvti_cu_event base;
+	double at; /* dvti_now() when `base` was complete */
+	int n;     /* launches whose times are not sent yet; all items keep their events */
+	dvti_cuda_timed item[DVTI_CUDA_TIMED];
+} dvti_cuda_timing;
+
 struct dvti_cuda_gpu {
 	dvti_mutex lock;
 	dvti_cuda_physical *physical;
@@ -26811,7 +27518,17 @@ struct dvti_cuda_gpu {
 	int n_spare;
 	dvti_cuda_chunk small[DVTI_CUDA_SMALL_CHUNKS], large[DVTI_CUDA_CHUNKS];
 	dvti_cuda_recent recent[DVTI_CUDA_RECENT]; /* item number p at p % DVTI_CUDA_RECENT */
+	dvti_cuda_timing *timing;                  /* NULL until a listener needs it */
 };
+
+/* Begin and end the time of a launch that is being queued. begin returns NULL when it cannot be
+   measured. */
+DVTI_FN dvti_cuda_timed *dvti_cuda_time_begin(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN void dvti_cuda_time_end(dvti_cuda_gpu *gpu, dvti_cuda_timed *timed);
+/* Sends an event for each launch that was measured. Waits for them. */
+DVTI_FN void dvti_cuda_time_send(dvti_cuda_gpu *gpu);
+/* Frees the events, unless the GPU is lost, and the memory. */
+DVTI_FN void dvti_cuda_time_close(dvti_cuda_gpu *gpu, bool usable);
 
 /* Returns an event for marks and places; NULL with *result set. Return it with dvti_cuda_event_done
    once all waits for it are queued. */
@@ -26933,7 +27650,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -27112,6 +27829,7 @@ DVTI_FN dvt_array *dvti_sequential_forward(dvt_block *self, void *user, dvt_arra
 typedef struct dvti_tracer {
 	void (*visit)(void *user, dvt_block *block, dvt_array *y);
 	void *user;
+	const char *function; /* for messages, in place of dvt_block_forward */
 } dvti_tracer;
 
 DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer);
@@ -27184,7 +27902,7 @@ DVTI_FN bool dvti_load_report(const dvti_load *load);
 #ifndef DVTI_TRAIN_H
 #define DVTI_TRAIN_H
 #ifdef DEVTENSOR_LINES
-#line 4 "src/7_train/dvt_train_internal.h"
+#line 5 "src/7_train/dvt_train_internal.h"
 #endif
 
 /* ---- optimizers and schedules ---- */
@@ -27366,6 +28084,10 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 							 const uint32_t key[2], const int64_t *index, int64_t n, dvt_array **x,
 							 dvt_array **y);
 
+/* Implements dvt_split_and_load and dvt_array_split_and_load; `function` is for messages. */
+DVTI_FN dvt_status dvti_split_and_load(const char *function, dvt_array *x, dvt_ctx_list ctxs,
+									   bool even_split, dvt_array **out);
+
 /* ---- the order of a loader's samples ---- */
 typedef struct dvti_order {
 	int64_t *sample; /* of an epoch; those left over from the last one come first */
@@ -27388,10 +28110,24 @@ DVTI_FN bool dvti_order_open(dvti_order *order, const char *function, const dvt_
 DVTI_FN dvt_status dvti_order_seek(dvti_order *order, const char *function, dvt_loader_desc *desc,
 								   int64_t n, const dvt_loader_state *state);
 
+/* ---- SVG images ---- */
+/* Begins an image of that size on white. */
+DVTI_FN void dvti_svg_begin(dvti_writer *out, int width, int height);
+/* Writes a fixed-point number without printf, which would follow the locale. |value| * 10^decimals
+   must be below 2^53. */
+DVTI_FN void dvti_svg_fixed(dvti_writer *out, double value, int decimals);
+/* Writes <text x= y= attributes>content</text>, and a line. */
+DVTI_FN void dvti_svg_text(dvti_writer *out, double x, double y, const char *attributes,
+						   const char *content);
+DVTI_FN void dvti_svg_line(dvti_writer *out, double x1, double y1, double x2, double y2,
+						   const char *attributes);
+/* Writes the text to a file and frees it. */
+DVTI_FN dvt_status dvti_svg_save(const char *function, const char *path, dvti_writer *text);
+
 #endif
 /* ==== end dvt_train_internal.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -27507,7 +28243,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 127 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -27584,6 +28320,10 @@ static bool dvti_cuda_resolve_driver(dvti_cuda_state *s, void *library) {
 	memcpy(&s->driver.name, &symbol, sizeof symbol);
 	DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_RESOLVE)
 #undef DVTI_CUDA_RESOLVE
+	symbol = dvti_library_symbol(library, "cuEventElapsedTime_v2");
+	if (!symbol)
+		symbol = dvti_library_symbol(library, "cuEventElapsedTime");
+	memcpy(&s->driver.elapsed, &symbol, sizeof symbol);
 	return true;
 }
 
@@ -33379,6 +34119,11 @@ static dvt_status dvti_cuda_image_get(int cc, bool fuse, const char *function, c
 			return status;
 		registry->stats.compiled++;
 		registry->stats.compile_seconds += dvti_now() - began;
+		if (dvti_listened()) {
+			dvti_event event = dvti_event_begin(DVTI_EVENT_COMPILE, function, dvt_cpu());
+			event.begin = began;
+			dvti_event_end(&event);
+		}
 		dvti_cuda_cache_write(key, &one.image);
 		*fresh = true;
 	}
@@ -34156,6 +34901,7 @@ DVTI_FN void dvti_cuda_close(dvti_device *device) {
 		dvti_cuda_drain(gpu);
 		dvti_cuda_trim(&gpu->memory);
 		dvti_cuda_order_close(gpu);
+		dvti_cuda_time_close(gpu, true);
 		dvti_cuda_staging_close(gpu);
 		cu->cuStreamDestroy_v2(gpu->own_compute);
 		cu->cuStreamDestroy_v2(gpu->upload);
@@ -34163,6 +34909,7 @@ DVTI_FN void dvti_cuda_close(dvti_device *device) {
 		cu->cuStreamDestroy_v2(gpu->copy);
 		dvti_cuda_leave(pushed);
 	}
+	dvti_cuda_time_close(gpu, false);
 	dvti_cuda_forget(&gpu->memory);
 	device->impl = NULL;
 	dvti_free(gpu);
@@ -35224,6 +35971,104 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 			}
 }
 /* ==== end dvt_cuda_staging.c ==== */
+/* ==== begin src/3_cuda/device/dvt_cuda_timing.c ==== */
+/* Times of launches: two CUDA events around each launch in the compute stream, as long as there is
+   a listener. A base event, complete at a known time of the host, relates both clocks:
+
+       base            begin     end
+       |---------------|---------|------> stream
+       at (dvti_now)   + elapsed(base, begin)
+
+   Elapsed times are float32 milliseconds, so the base is renewed every second, where the stream is
+   empty anyway. A failure of these calls is none of the operation: its time is then missing. */
+#ifdef DEVTENSOR_LINES
+#line 10 "src/3_cuda/device/dvt_cuda_timing.c"
+#endif
+
+#define DVTI_CUDA_EVENT_TIMING 0
+
+static bool dvti_cuda_time_record(dvti_cuda_gpu *gpu, dvti_cu_event *event) {
+	const dvti_cuda_driver *cu = dvti_cuda();
+	if (!*event && cu->cuEventCreate(event, DVTI_CUDA_EVENT_TIMING) != DVTI_CU_OK) {
+		*event = NULL;
+		return false;
+	}
+	return cu->cuEventRecord(*event, gpu->compute) == DVTI_CU_OK;
+}
+
+/* Renews the base. Waits for the stream, which is short: all measured launches are done. */
+static bool dvti_cuda_time_base(dvti_cuda_gpu *gpu, dvti_cuda_timing *t) {
+	bool done = dvti_cuda_time_record(gpu, &t->base) &&
+				dvti_cuda()->cuEventSynchronize(t->base) == DVTI_CU_OK;
+	t->at = done ? dvti_now() : 0;
+	return done;
+}
+
+DVTI_FN dvti_cuda_timed *dvti_cuda_time_begin(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	dvti_cuda_timing *t = gpu->timing;
+	dvti_cuda_timed *timed;
+	if (!t)
+		t = gpu->timing = (dvti_cuda_timing *)dvti_alloc_zero(sizeof *t);
+	if (!t || !dvti_cuda()->elapsed)
+		return NULL;
+	if (t->n == DVTI_CUDA_TIMED)
+		dvti_cuda_time_send(gpu);
+	if (t->n == 0 && dvti_now() - t->at > 1 && !dvti_cuda_time_base(gpu, t))
+		return NULL;
+	timed = &t->item[t->n];
+	timed->name = launch->name;
+	timed->number = launch->number;
+	return dvti_cuda_time_record(gpu, &timed->begin) ? timed : NULL;
+}
+
+DVTI_FN void dvti_cuda_time_end(dvti_cuda_gpu *gpu, dvti_cuda_timed *timed) {
+	if (dvti_cuda_time_record(gpu, &timed->end))
+		gpu->timing->n++;
+}
+
+DVTI_FN void dvti_cuda_time_send(dvti_cuda_gpu *gpu) {
+	const dvti_cuda_driver *cu = dvti_cuda();
+	dvti_cuda_timing *t = gpu->timing;
+	int i;
+	if (!t || !t->n)
+		return;
+	for (i = 0; i < t->n && (i || cu->cuEventSynchronize(t->item[t->n - 1].end) == DVTI_CU_OK);
+		 i++) {
+		const dvti_cuda_timed *timed = &t->item[i];
+		float before = 0, during = 0;
+		if (cu->elapsed(&before, t->base, timed->begin) == DVTI_CU_OK &&
+			cu->elapsed(&during, timed->begin, timed->end) == DVTI_CU_OK) {
+			dvti_event event = dvti_event_begin(DVTI_EVENT_RUN, timed->name, gpu->ctx);
+			event.number = timed->number;
+			event.begin = t->at + (double)before * 1e-3;
+			event.end = event.begin + (double)during * 1e-3;
+			dvti_event_send(&event);
+		}
+	}
+	t->n = 0;
+}
+
+DVTI_FN void dvti_cuda_time_close(dvti_cuda_gpu *gpu, bool usable) {
+	dvti_cuda_timing *t = gpu->timing;
+	int i;
+	if (!t)
+		return;
+	if (usable) {
+		if (t->base)
+			dvti_cuda()->cuEventDestroy_v2(t->base);
+		for (i = 0; i < DVTI_CUDA_TIMED; i++) {
+			if (t->item[i].begin)
+				dvti_cuda()->cuEventDestroy_v2(t->item[i].begin);
+			if (t->item[i].end)
+				dvti_cuda()->cuEventDestroy_v2(t->item[i].end);
+		}
+	}
+	dvti_free(t);
+	gpu->timing = NULL;
+}
+
+#undef DVTI_CUDA_EVENT_TIMING
+/* ==== end dvt_cuda_timing.c ==== */
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* Code that all families share: views and divisors for kernels, grids, and the launch in the
    compute stream. */
@@ -37704,6 +38549,8 @@ static void dvti_cuda_settle_borrowed(dvti_device *device, const void *at, int64
 			result = dvti_cuda_drain(gpu);
 			dvti_mutex_lock(&gpu->lock);
 		}
+		if (result == DVTI_CU_OK)
+			dvti_cuda_time_send(gpu);
 		dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", result);
 		dvti_cuda_leave(pushed);
 	}
@@ -37721,8 +38568,12 @@ static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launc
 							  dvti_cuda_touch_launch(gpu, launch));
 	if (status == DVT_OK) {
 		dvti_cuda_remember(gpu, launch->name);
-		if (dvti_cuda_view_size(&launch->out[0]) > 0)
+		if (dvti_cuda_view_size(&launch->out[0]) > 0) {
+			dvti_cuda_timed *timed = dvti_listened() ? dvti_cuda_time_begin(gpu, launch) : NULL;
 			status = launch->kernel->cuda->run(gpu, launch);
+			if (timed)
+				dvti_cuda_time_end(gpu, timed);
+		}
 	}
 	dvti_cuda_end(gpu, pushed);
 	return status;
@@ -37744,6 +38595,8 @@ static dvt_status dvti_cuda_wait(dvti_device *device) {
 	if (result == DVTI_CU_OK)
 		gpu->verified = DVTI_MAX(gpu->verified, queued);
 	status = dvti_cuda_failed(gpu, "waiting", "cuStreamSynchronize", result);
+	if (status == DVT_OK)
+		dvti_cuda_time_send(gpu);
 	dvti_cuda_end(gpu, pushed);
 	return status;
 }
@@ -37981,7 +38834,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 163 "src/devtensor_spine.h"
+#line 168 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -44039,14 +44892,20 @@ DVTI_FN bool dvti_names_duplicate(const char *function, const char *const *names
 	return true;
 }
 
+/* Reports that entry i of a list is NULL. */
+static bool dvti_null_entry(const char *function, const char *list, int i) {
+	char what[40];
+	snprintf(what, sizeof what, "%s[%d]", list, i);
+	dvti_null(function, what);
+	return false;
+}
+
 static bool dvti_names_check(const char *function, const char *const *names, int n) {
 	const char *duplicate;
 	int i;
 	for (i = 0; i < n; i++)
-		if (!names[i]) {
-			dvti_null(function, "a name");
-			return false;
-		}
+		if (!names[i])
+			return dvti_null_entry(function, "names", i);
 	if (!dvti_names_duplicate(function, names, n, 1, &duplicate))
 		return false;
 	if (duplicate)
@@ -44062,11 +44921,13 @@ DVTI_FN bool dvti_arrays_check(const char *function, dvt_array *const *arrays,
 		dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected 0 or more arrays", function, n);
 		return false;
 	}
+	if (!arrays && n > 0) {
+		dvti_null(function, "arrays");
+		return false;
+	}
 	for (i = 0; i < n; i++)
-		if (!arrays || !arrays[i]) {
-			dvti_null(function, arrays ? "an array" : "arrays");
-			return false;
-		}
+		if (!arrays[i])
+			return dvti_null_entry(function, "arrays", i);
 	return !names || n == 0 || dvti_names_check(function, names, n);
 }
 
@@ -44077,6 +44938,16 @@ static dvt_array_list *dvti_list_scoped(dvti_source *in, dvt_ctx ctx, dvti_list_
 	dvt_array_list *list = reads(in, ctx);
 	dvt_keep(list);
 	dvt_scope_end(&scope);
+	return list;
+}
+
+DVTI_FN dvt_array_list *dvti_list_map(const char *function, const char *path, dvt_ctx ctx,
+									  dvti_list_reader reads) {
+	dvti_source in;
+	dvt_array_list *list = NULL;
+	if (dvti_source_map(&in, function, path))
+		list = dvti_list_scoped(&in, ctx, reads);
+	dvti_source_close(&in);
 	return list;
 }
 
@@ -44172,22 +45043,44 @@ DVT_API const char *dvt_array_list_metadata_at(const dvt_array_list *list, int i
 /* ==== end dvt_array_list.c ==== */
 /* ==== begin src/5_io/dvt_arrays.c ==== */
 /* The formats of lists of arrays. Files are recognized by their first bytes, and written by the
-   extension of their name. */
+   extension of their name, in small or capital letters. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/5_io/dvt_arrays.c"
 #endif
 
+/* ---- the first bytes of each format ---- */
+static bool dvti_source_begins(dvti_source *in, const char *bytes, size_t n) {
+	return dvti_source_peek(in, n) && memcmp(in->at, bytes, n) == 0;
+}
+
+DVTI_FN bool dvti_safetensors_recognizes(dvti_source *in) {
+	return dvti_source_peek(in, 9) && in->at[8] == '{' &&
+		   dvti_bytes_value(in->at, 8, false) <= DVTI_SAFETENSORS_HEADER;
+}
+
+DVTI_FN bool dvti_shards_recognizes(dvti_source *in) {
+	return dvti_source_begins(in, "{", 1) && !dvti_safetensors_recognizes(in);
+}
+
+DVTI_FN bool dvti_gguf_recognizes(dvti_source *in) {
+	return dvti_source_begins(in, "GGUF", 4);
+}
+
+/* An archive without members begins with its end record. */
+DVTI_FN bool dvti_npz_recognizes(dvti_source *in) {
+	return dvti_source_begins(in, "PK\3\4", 4) || dvti_source_begins(in, "PK\5\6", 4);
+}
+
 /* A new format of lists is one row. The first row that recognizes a file reads it. */
 static const dvti_list_format dvti_list_formats[] = {
-	{"a safetensors file", "dvt_load_safetensors", ".safetensors", dvti_safetensors_recognizes,
+	{"a safetensors file", "safetensors", ".safetensors", dvti_safetensors_recognizes,
 	 dvti_safetensors_list, dvti_safetensors_save},
-	{"the index of a model in several safetensors files", "dvt_load_safetensors",
-	 ".safetensors.index.json", dvti_shards_recognizes, dvti_shards_list, NULL},
-	{"a GGUF file", "dvt_load_gguf", ".gguf", dvti_gguf_recognizes, dvti_gguf_list, NULL},
-	{"an MXNet parameter file", "dvt_load_params", ".params", dvti_params_recognizes,
-	 dvti_params_list, dvti_params_save},
-	{"a NumPy .npz archive", "dvt_load_npz", ".npz", dvti_npz_recognizes, dvti_npz_list,
-	 dvti_npz_save},
+	{"the index of a model in several safetensors files", "safetensors", ".safetensors.index.json",
+	 dvti_shards_recognizes, dvti_shards_list, NULL},
+	{"a GGUF file", "gguf", ".gguf", dvti_gguf_recognizes, dvti_gguf_list, NULL},
+	{"an MXNet parameter file", "params", ".params", dvti_params_recognizes, dvti_params_list,
+	 dvti_params_save},
+	{"a NumPy .npz archive", "npz", ".npz", dvti_npz_recognizes, dvti_npz_list, dvti_npz_save},
 };
 
 DVTI_FN bool dvti_ends_with(const char *text, size_t n, const char *end) {
@@ -44195,10 +45088,21 @@ DVTI_FN bool dvti_ends_with(const char *text, size_t n, const char *end) {
 	return n >= m && memcmp(text + n - m, end, m) == 0;
 }
 
+DVTI_FN bool dvti_path_ends_with(const char *path, const char *end) {
+	const size_t n = strlen(path), m = strlen(end);
+	size_t i;
+	for (i = 0; n >= m && i < m; i++) {
+		char c = path[n - m + i];
+		if ((c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c) != end[i])
+			return false;
+	}
+	return n >= m;
+}
+
 DVTI_FN const dvti_list_format *dvti_list_format_of(const char *path) {
 	int i;
 	for (i = 0; i < DVTI_LENGTH(dvti_list_formats); i++)
-		if (dvti_ends_with(path, strlen(path), dvti_list_formats[i].extension))
+		if (dvti_path_ends_with(path, dvti_list_formats[i].extension))
 			return &dvti_list_formats[i];
 	return NULL;
 }
@@ -44212,44 +45116,62 @@ static const dvti_list_format *dvti_list_format_in(dvti_source *in) {
 }
 
 /* ---- files of other kinds ---- */
-static bool dvti_bytes_contain(const unsigned char *at, size_t size, const char *text) {
-	size_t n = strlen(text), i;
-	for (i = 0; i + n <= size; i++)
-		if (memcmp(at + i, text, n) == 0)
+static bool dvti_source_is_pytorch(dvti_source *in) {
+	size_t i;
+	if (!dvti_npz_recognizes(in))
+		return false;
+	dvti_source_peek(in, 512);
+	for (i = 0; i + 8 <= in->ready && i + 8 <= 512; i++)
+		if (memcmp(in->at + i, "data.pkl", 8) == 0)
 			return true;
 	return false;
 }
 
-/* Says what a file without a reader of lists is; NULL: unknown. */
-static const char *dvti_source_is(dvti_source *in) {
-	const unsigned char *at;
-	size_t size;
-	dvti_source_peek(in, 512);
-	at = in->at;
-	size = in->ready < 512 ? in->ready : 512;
-	if (size >= 4 && memcmp(at, "PK\3\4", 4) == 0 && dvti_bytes_contain(at, size, "data.pkl"))
-		return "a PyTorch file, which contains a program; load it there and save its arrays with "
-			   "safetensors.torch.save_file";
-	if (size >= 6 && memcmp(at, "\x93NUMPY", 6) == 0)
-		return "a NumPy .npy file; read it with dvt_load_npy";
-	return NULL;
+/* Returns what a file of a single array is, and its reader as in dvti_list_format; NULL: another
+   file. */
+static const char *dvti_source_is_one(dvti_source *in, const char **reader) {
+	*reader = "npy";
+	if (dvti_source_begins(in, "\x93NUMPY", 6))
+		return "a NumPy .npy file";
+	*reader = "image";
+	if (dvti_source_begins(in, "\x89PNG\r\n\x1a\n", 8) ||
+		(dvti_source_peek(in, 3) && in->at[0] == 'P' && in->at[1] && strchr("2356", in->at[1]) &&
+		 in->at[2] <= ' '))
+		return "an image";
+	*reader = "idx";
+	return dvti_source_peek(in, 4) && in->at[0] == 0 && in->at[1] == 0 && in->at[2] >= 8 &&
+				   in->at[2] <= 14 && in->at[2] != 10 && in->at[3] >= 1 && in->at[3] <= DVT_MAX_DIMS
+			   ? "an IDX file"
+			   : NULL;
 }
 
 DVTI_FN bool dvti_source_other_format(dvti_source *in, const char *expected) {
 	const dvti_list_format *format = dvti_list_format_in(in);
-	const char *is = dvti_source_is(in);
-	if (is)
-		return dvti_source_wrong(in, "this is %s", is);
+	const char *reader, *one = dvti_source_is_one(in, &reader);
+	const char *verb = in->path ? "load" : "read";
+	char begins[40];
+	dvti_text text = dvti_text_begin(begins, sizeof begins);
+	size_t i;
+	if (dvti_source_is_pytorch(in))
+		return dvti_source_wrong(in, "this is a PyTorch file, which contains a program; load it "
+									 "there and save its arrays with safetensors.torch.save_file");
 	if (format)
-		return dvti_source_wrong(in, "this is %s; read it with %s or dvt_load_arrays", format->name,
-								 format->function);
-	return dvti_source_wrong(in, "this is not %s; check that the path names the right one",
-							 expected);
+		return dvti_source_wrong(in, "this is %s; read it with dvt_%s_%s or dvt_%s_arrays",
+								 format->name, verb, format->reader, verb);
+	if (one)
+		return dvti_source_wrong(in, "this is %s; read it with dvt_%s_%s", one, verb, reader);
+	dvti_text_add(&text, dvti_source_peek(in, 1) ? "it begins with" : "it is empty");
+	dvti_source_peek(in, 4);
+	for (i = 0; i < in->ready && i < 4; i++)
+		dvti_text_add(&text, " %02x", in->at[i]);
+	return dvti_source_wrong(in, "this is not %s: %s; check %s", expected, begins,
+							 in->path ? "that the path names the right file"
+									  : "where the bytes come from");
 }
 
 /* ---- any format ---- */
-static dvt_array_list *dvti_arrays_list(dvti_source *in, dvt_ctx ctx) {
-	const dvti_list_format *format = dvti_source_is(in) ? NULL : dvti_list_format_in(in);
+DVTI_FN dvt_array_list *dvti_arrays_list(dvti_source *in, dvt_ctx ctx) {
+	const dvti_list_format *format = dvti_source_is_pytorch(in) ? NULL : dvti_list_format_in(in);
 	if (format)
 		return format->reads(in, ctx);
 	dvti_source_other_format(in, "a file of arrays: safetensors, GGUF, .npz or MXNet .params");
@@ -44412,11 +45334,15 @@ static dvt_array *dvti_bytes_known(dvti_source *in, dvt_ctx ctx) {
 	return dvti_stored_array(&stored, in, DVT_SHAPE(dvti_source_left(in)), false, ctx);
 }
 
+DVTI_FN dvt_array *dvti_bytes_read(dvti_source *in, dvt_ctx ctx) {
+	return in->known ? dvti_bytes_known(in, ctx) : dvti_bytes_unknown(in, ctx);
+}
+
 DVT_API dvt_array *dvt_load_bytes(const char *path, dvt_ctx ctx) {
 	dvti_source in;
 	dvt_array *x = NULL;
 	if (dvti_source_open(&in, "dvt_load_bytes", path))
-		x = in.known ? dvti_bytes_known(&in, ctx) : dvti_bytes_unknown(&in, ctx);
+		x = dvti_bytes_read(&in, ctx);
 	dvti_source_close(&in);
 	return x;
 }
@@ -44445,6 +45371,3308 @@ DVT_API dvt_status dvt_save_bytes(const char *path, dvt_array *x) {
 	return status;
 }
 /* ==== end dvt_bytes.c ==== */
+/* ==== begin src/5_io/dvt_dlpack.c ==== */
+/* DLPack 1.1 in both directions: https://dmlc.github.io/dlpack. A tensor of another library is read
+   and written by memcpy only, because a program may define its type by <dlpack/dlpack.h>. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_dlpack.c"
+#endif
+
+/* The sizes and offsets of dlpack.h on machines with 64-bit addresses. */
+#define DVTI_DL_AT(type, member, offset) (offsetof(type, member) == (offset))
+typedef char dvti_dl_layout
+	[sizeof(void *) != 8 ||
+			 (sizeof(dvt_dl_device) == 8 && sizeof(dvt_dl_dtype) == 4 &&
+			  sizeof(dvt_dl_tensor) == 48 && DVTI_DL_AT(dvt_dl_tensor, device, 8) &&
+			  DVTI_DL_AT(dvt_dl_tensor, ndim, 16) && DVTI_DL_AT(dvt_dl_tensor, dtype, 20) &&
+			  DVTI_DL_AT(dvt_dl_tensor, shape, 24) && DVTI_DL_AT(dvt_dl_tensor, strides, 32) &&
+			  DVTI_DL_AT(dvt_dl_tensor, byte_offset, 40))
+		 ? 1
+		 : -1];
+typedef char dvti_dl_managed_layout
+	[sizeof(void *) != 8 ||
+			 (sizeof(dvt_dl_managed) == 64 && DVTI_DL_AT(dvt_dl_managed, manager, 48) &&
+			  DVTI_DL_AT(dvt_dl_managed, deleter, 56) && sizeof(dvt_dl_versioned) == 80 &&
+			  DVTI_DL_AT(dvt_dl_versioned, manager, 8) &&
+			  DVTI_DL_AT(dvt_dl_versioned, deleter, 16) &&
+			  DVTI_DL_AT(dvt_dl_versioned, flags, 24) && DVTI_DL_AT(dvt_dl_versioned, tensor, 32))
+		 ? 1
+		 : -1];
+#undef DVTI_DL_AT
+
+/* ---- dtypes ---- */
+typedef struct dvti_dl_number {
+	uint8_t code, bits;
+} dvti_dl_number;
+
+/* In the order of dvt_dtype. */
+static const dvti_dl_number dvti_dl_numbers[DVT_DTYPE_COUNT] = {
+	{DVT_DL_FLOAT, 32},  {DVT_DL_FLOAT, 64}, {DVT_DL_FLOAT, 16},
+	{DVT_DL_BFLOAT, 16}, {DVT_DL_INT, 8},    {DVT_DL_UINT, 8},
+	{DVT_DL_INT, 32},    {DVT_DL_INT, 64},   {DVT_DL_BOOL, 8}};
+
+/* Returns "int16", "float32x4", "float8_e4m3fn". */
+static const char *dvti_dl_dtype_text(dvt_dl_dtype dtype) {
+	static const char *const kinds[] = {"int", "uint", "float", "handle", "bfloat", "complex"};
+	static const char *const whole[] = {
+		"bool",           "float8_e3m4",     "float8_e4m3",   "float8_e4m3b11fnuz",
+		"float8_e4m3fn",  "float8_e4m3fnuz", "float8_e5m2",   "float8_e5m2fnuz",
+		"float8_e8m0fnu", "float6_e2m3fn",   "float6_e3m2fn", "float4_e2m1fn"};
+	char *buffer = dvti_name_buffer();
+	dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
+	if (dtype.code < DVTI_LENGTH(kinds))
+		dvti_text_add(&text, "%s%d", kinds[dtype.code], dtype.bits);
+	else if (dtype.code < DVTI_LENGTH(kinds) + DVTI_LENGTH(whole))
+		dvti_text_add(&text, "%s", whole[dtype.code - DVTI_LENGTH(kinds)]);
+	else
+		dvti_text_add(&text, "of kind %d with %d bits", dtype.code, dtype.bits);
+	if (dtype.lanes != 1)
+		dvti_text_add(&text, "x%d", dtype.lanes);
+	return buffer;
+}
+
+static bool dvti_dl_dtype(const char *function, dvt_dl_dtype from, dvt_dtype *to) {
+	int i;
+	for (i = 0; i < DVT_DTYPE_COUNT; i++)
+		if (from.code == dvti_dl_numbers[i].code && from.bits == dvti_dl_numbers[i].bits &&
+			from.lanes == 1) {
+			*to = (dvt_dtype)i;
+			return true;
+		}
+	dvti_fail(DVT_ERR_DTYPE,
+			  "%s: the tensor is %s; expected bool, uint8, int8, int32, int64, float16, bfloat16, "
+			  "float32 or float64: convert it in its library",
+			  function, dvti_dl_dtype_text(from));
+	return false;
+}
+
+/* ---- devices ---- */
+static const char *dvti_dl_device_text(dvt_dl_device device) {
+	static const char *const names[] = {NULL,      "CPU",
+										"CUDA",    "pinned CUDA host memory",
+										"OpenCL",  NULL,
+										NULL,      "Vulkan",
+										"Metal",   "VPI",
+										"ROCm",    "ROCm host memory",
+										"ExtDev",  "CUDA managed memory",
+										"OneAPI",  "WebGPU",
+										"Hexagon", "MAIA",
+										"Trainium"};
+	char *buffer = dvti_name_buffer();
+	const char *name =
+		device.type >= 0 && device.type < DVTI_LENGTH(names) ? names[device.type] : NULL;
+	if (name)
+		snprintf(buffer, DVTI_NAME_SIZE, "%s, device %d", name, (int)device.id);
+	else
+		snprintf(buffer, DVTI_NAME_SIZE, "a device of kind %d, number %d", (int)device.type,
+				 (int)device.id);
+	return buffer;
+}
+
+/* Returns the kind of memory of a context, and the device's number in its kind. */
+static int dvti_dl_memory(dvt_ctx ctx, int32_t *id) {
+	const dvti_backend_kind *kind;
+	dvti_device *open;
+	int64_t limit;
+	int index = 0;
+	*id = 0;
+	if (dvti_is_host_memory(ctx))
+		return DVT_DL_CPU;
+	if (!dvti_device_look(ctx, &open, &kind, &index, &limit))
+		return 0;
+	if (open)
+		dvti_device_end(open);
+	*id = index;
+	return kind->memory;
+}
+
+static bool dvti_dl_ctx(const char *function, dvt_dl_device device, dvt_ctx *ctx) {
+	bool cuda = device.type == DVT_DL_CUDA || device.type == DVT_DL_CUDA_MANAGED;
+	int n = cuda ? dvt_num_gpus() : 0, i;
+	int32_t id;
+	*ctx = dvt_cpu();
+	if (device.type == DVT_DL_CPU || device.type == DVT_DL_CUDA_HOST)
+		return true;
+	for (i = 0; i < n; i++)
+		if (dvti_dl_memory(dvt_gpu(i), &id) == DVT_DL_CUDA && id == device.id) {
+			*ctx = dvt_gpu(i);
+			return true;
+		}
+	if (cuda)
+		dvti_fail(DVT_ERR_NO_DEVICE,
+				  "%s: the tensor is on %s, which is no gpu(i) here; see dvt_print_devices, or "
+				  "copy the tensor to host memory in its library",
+				  function, dvti_dl_device_text(device));
+	else
+		dvti_fail(DVT_ERR_UNSUPPORTED,
+				  "%s: the tensor is on %s; expected CPU or CUDA: copy it to host memory in its "
+				  "library",
+				  function, dvti_dl_device_text(device));
+	return false;
+}
+
+/* ---- import ---- */
+/* Reads a tensor into *memory, of which release and user stay as they are. The shape is copied; the
+   strides remain the tensor's. */
+static bool dvti_dl_read(const char *function, const dvt_dl_tensor *tensor, dvti_memory *memory,
+						 dvt_ctx *ctx) {
+	memset(&memory->shape, 0, sizeof memory->shape);
+	if (!dvti_dl_ctx(function, tensor->device, ctx) ||
+		!dvti_dl_dtype(function, tensor->dtype, &memory->dtype))
+		return false;
+	if (tensor->ndim < 0 || tensor->ndim > DVT_MAX_DIMS) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: the tensor has %d axes; expected 0 to %d: reshape it in its library",
+				  function, (int)tensor->ndim, DVT_MAX_DIMS);
+		return false;
+	}
+	if (tensor->ndim > 0 && !tensor->shape) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: the tensor has %d axes and no shape; its producer must set it", function,
+				  (int)tensor->ndim);
+		return false;
+	}
+	memory->shape.ndim = tensor->ndim;
+	if (tensor->ndim > 0)
+		memcpy(memory->shape.dim, tensor->shape, (size_t)tensor->ndim * sizeof *tensor->shape);
+	memory->stride = tensor->strides;
+	memory->data = tensor->data;
+	if (tensor->data && tensor->byte_offset <= UINTPTR_MAX - (uintptr_t)tensor->data)
+		memory->data = (char *)tensor->data + (size_t)tensor->byte_offset;
+	else if (tensor->data || dvt_shape_size(memory->shape) > 0) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: the tensor has elements at %s; its producer must set data and byte_offset",
+				  function, tensor->data ? "an offset beyond the address space" : "NULL");
+		return false;
+	}
+	return true;
+}
+
+/* Copies memory that must not be written. A failure does not reach the producer's deleter. The end
+   of the scope waits for the copy. */
+static dvt_array *dvti_dl_copied(const char *function, const dvti_memory *memory, dvt_ctx ctx) {
+	dvt_scope_guard scope = dvt_scope_begin();
+	dvti_memory lent = *memory;
+	dvt_array *x, *copy;
+	lent.release = NULL;
+	x = dvti_array_over(function, &lent, ctx);
+	copy = x ? dvti_array_new(function, x->shape, x->dtype, ctx) : NULL;
+	if (copy && dvti_copy_elements(function, copy, x) != DVT_OK)
+		copy = NULL;
+	dvt_keep(copy);
+	dvt_scope_end(&scope);
+	if (copy)
+		memory->release(memory->user);
+	return copy;
+}
+
+static void dvti_dl_release(void *user) {
+	dvt_dl_managed managed;
+	memcpy(&managed, user, sizeof managed);
+	if (managed.deleter)
+		managed.deleter((dvt_dl_managed *)user);
+}
+
+static void dvti_dl_release_versioned(void *user) {
+	dvt_dl_versioned managed;
+	memcpy(&managed, user, sizeof managed);
+	if (managed.deleter)
+		managed.deleter((dvt_dl_versioned *)user);
+}
+
+DVT_API dvt_array *dvt_from_dlpack(dvt_dl_managed *tensor) {
+	dvt_dl_managed managed;
+	dvti_memory memory;
+	dvt_ctx ctx;
+	if (!tensor) {
+		dvti_null("dvt_from_dlpack", "tensor");
+		return NULL;
+	}
+	memcpy(&managed, tensor, sizeof managed);
+	memory.release = dvti_dl_release;
+	memory.user = tensor;
+	if (!dvti_dl_read("dvt_from_dlpack", &managed.tensor, &memory, &ctx))
+		return NULL;
+	return dvti_array_over("dvt_from_dlpack", &memory, ctx);
+}
+
+/* Another major version may have another layout behind the deleter. */
+DVT_API dvt_array *dvt_from_dlpack_versioned(dvt_dl_versioned *tensor) {
+	static const char function[] = "dvt_from_dlpack_versioned";
+	dvt_dl_versioned managed;
+	dvti_memory memory;
+	uint32_t version[2];
+	dvt_ctx ctx;
+	if (!tensor) {
+		dvti_null(function, "tensor");
+		return NULL;
+	}
+	memcpy(version, tensor, sizeof version);
+	if (version[0] != DVT_DL_MAJOR) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: the tensor has DLPack version %lu.%lu; expected %d: ask its producer for "
+				  "max_version (%d, %d)",
+				  function, (unsigned long)version[0], (unsigned long)version[1], DVT_DL_MAJOR,
+				  DVT_DL_MAJOR, DVT_DL_MINOR);
+		return NULL;
+	}
+	memcpy(&managed, tensor, sizeof managed);
+	memory.release = dvti_dl_release_versioned;
+	memory.user = tensor;
+	if (!dvti_dl_read(function, &managed.tensor, &memory, &ctx))
+		return NULL;
+	return managed.flags & DVT_DL_READ_ONLY ? dvti_dl_copied(function, &memory, ctx)
+											: dvti_array_over(function, &memory, ctx);
+}
+
+/* ---- export ---- */
+/* An exported tensor with what it points to. `tensor` is first: both have one address. */
+typedef struct dvti_dl_export {
+	union {
+		dvt_dl_managed plain;
+		dvt_dl_versioned versioned;
+	} tensor;
+
+	dvti_storage *storage;
+	int64_t shape[DVT_MAX_DIMS], stride[DVT_MAX_DIMS];
+} dvti_dl_export;
+
+static void dvti_dl_export_end(void *tensor) {
+	dvti_dl_export *out = (dvti_dl_export *)tensor;
+	if (!out)
+		return;
+	dvti_storage_release(out->storage);
+	dvti_free(out);
+}
+
+static void dvti_dl_delete(dvt_dl_managed *self) {
+	dvti_dl_export_end(self);
+}
+
+static void dvti_dl_delete_versioned(dvt_dl_versioned *self) {
+	dvti_dl_export_end(self);
+}
+
+/* Describes x in *tensor. Strides of extents below 2 are those of C order, because some libraries
+   compare all of them. Returns false with the error set. */
+static bool dvti_dl_describe(dvti_dl_export *out, dvt_dl_tensor *tensor, dvt_array *x) {
+	bool empty = !dvti_has_elements(&x->shape);
+	int i;
+	memset(tensor, 0, sizeof *tensor);
+	dvti_strides_c(x->shape, out->stride);
+	for (i = 0; i < x->shape.ndim; i++) {
+		out->shape[i] = x->shape.dim[i];
+		if (x->shape.dim[i] > 1 && !empty)
+			out->stride[i] = x->stride[i];
+	}
+	tensor->device.type = dvti_dl_memory(x->storage->ctx, &tensor->device.id);
+	tensor->ndim = x->shape.ndim;
+	tensor->dtype.code = dvti_dl_numbers[x->dtype].code;
+	tensor->dtype.bits = dvti_dl_numbers[x->dtype].bits;
+	tensor->dtype.lanes = 1;
+	tensor->shape = out->shape;
+	tensor->strides = out->stride;
+	if (empty)
+		return true;
+	tensor->data = tensor->device.type == DVT_DL_CPU ? dvti_view_of(x).data
+													 : (void *)(uintptr_t)dvt_cuda_address(x);
+	return tensor->data != NULL;
+}
+
+/* Checks the arguments, and sets *copies to whether x has to be copied. Returns false with the
+   error set if it cannot be exported. */
+static bool dvti_dl_exportable(const char *function, dvt_array *x, dvt_dl_copy copy, bool versioned,
+							   bool *copies) {
+	bool negative = false;
+	int32_t id;
+	int i;
+	if (!x) {
+		dvti_null(function, "x");
+		return false;
+	}
+	if ((int)copy < DVT_DL_COPY_IF_NEEDED || copy > DVT_DL_COPY_NEVER) {
+		dvti_fail(DVT_ERR_VALUE, "%s: copy is %d; expected a value of dvt_dl_copy", function,
+				  (int)copy);
+		return false;
+	}
+	if (!dvti_dl_memory(x->storage->ctx, &id)) {
+		dvti_fail(DVT_ERR_CONTEXT,
+				  "%s: x is %s; other libraries cannot use the memory of a virtual GPU: export "
+				  "dvt_copyto(x, dvt_cpu())",
+				  function, dvti_describe(x));
+		return false;
+	}
+	for (i = 0; i < x->shape.ndim && dvti_has_elements(&x->shape); i++)
+		negative = negative || (x->stride[i] < 0 && x->shape.dim[i] > 1);
+	*copies = copy == DVT_DL_COPY_ALWAYS || negative || (x->broadcast && !versioned);
+	if (*copies && copy == DVT_DL_COPY_NEVER) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: x (%s) has negative strides, which many libraries refuse; export a copy, or "
+				  "reverse it in the other library",
+				  function, dvti_describe(x));
+		return false;
+	}
+	return true;
+}
+
+/* Returns a record that keeps the memory of x, or of a copy, and describes it in *tensor. NULL with
+   the error set. */
+static dvti_dl_export *dvti_dl_export_new(const char *function, dvt_array *x, bool copies,
+										  dvt_dl_tensor *tensor) {
+	dvti_dl_export *out = (dvti_dl_export *)dvti_alloc_zero(sizeof *out);
+	dvt_scope_guard scope;
+	dvt_array *from = x;
+	if (!out) {
+		dvti_fail_memory(function, (int64_t)sizeof *out);
+		return NULL;
+	}
+	scope = dvt_scope_begin();
+	if (copies) {
+		from = dvti_array_new(function, x->shape, x->dtype, x->storage->ctx);
+		if (from && dvti_copy_elements(function, from, x) != DVT_OK)
+			from = NULL;
+	}
+	if (from && dvti_dl_describe(out, tensor, from)) {
+		dvti_storage_own(from->storage);
+		out->storage = from->storage;
+	} else {
+		dvti_free(out);
+		out = NULL;
+	}
+	dvt_scope_end(&scope);
+	return out;
+}
+
+DVT_API dvt_dl_managed *dvt_to_dlpack(dvt_array *x) {
+	static const char function[] = "dvt_to_dlpack";
+	dvt_dl_managed managed;
+	dvti_dl_export *out;
+	bool copies;
+	if (!dvti_dl_exportable(function, x, DVT_DL_COPY_IF_NEEDED, false, &copies))
+		return NULL;
+	memset(&managed, 0, sizeof managed);
+	out = dvti_dl_export_new(function, x, copies, &managed.tensor);
+	if (!out)
+		return NULL;
+	managed.manager = out;
+	managed.deleter = dvti_dl_delete;
+	memcpy(out, &managed, sizeof managed);
+	return (dvt_dl_managed *)out;
+}
+
+DVT_API dvt_dl_versioned *dvt_to_dlpack_versioned(dvt_array *x, dvt_dl_copy copy) {
+	static const char function[] = "dvt_to_dlpack_versioned";
+	dvt_dl_versioned managed;
+	dvti_dl_export *out;
+	bool copies;
+	if (!dvti_dl_exportable(function, x, copy, true, &copies))
+		return NULL;
+	memset(&managed, 0, sizeof managed);
+	out = dvti_dl_export_new(function, x, copies, &managed.tensor);
+	if (!out)
+		return NULL;
+	managed.major = DVT_DL_MAJOR;
+	managed.minor = DVT_DL_MINOR;
+	managed.manager = out;
+	managed.deleter = dvti_dl_delete_versioned;
+	managed.flags = copies ? DVT_DL_IS_COPIED : x->broadcast ? DVT_DL_READ_ONLY : 0;
+	memcpy(out, &managed, sizeof managed);
+	return (dvt_dl_versioned *)out;
+}
+/* ==== end dvt_dlpack.c ==== */
+/* ==== begin src/5_io/dvt_files.c ==== */
+/* Files that appear only when they are complete. Output goes to a temporary file in the same
+   directory. It is synced to disk before it replaces the old file. It gets the old file's mode and,
+   as far as this process may, owner and group. A symbolic link is kept, and its target is replaced.
+   A device, a pipe or /dev/stdout is written in place. */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/5_io/dvt_files.c"
+#endif
+
+#if defined(DEVTENSOR_NO_FILES)
+static bool dvti_no_files(const char *function) {
+	dvti_fail(DVT_ERR_NOT_BUILT,
+			  "%s: this build was compiled with DEVTENSOR_NO_FILES; read the bytes yourself and "
+			  "use the form that takes memory, or compile without that switch",
+			  function);
+	return false;
+}
+
+DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path) {
+	dvti_source_memory(in, function, NULL, 0);
+	return path ? dvti_no_files(function) : (dvti_null(function, "path"), false);
+}
+
+DVTI_FN bool dvti_file_begin(dvti_file_out *out, const char *function, const char *path) {
+	memset(out, 0, sizeof *out);
+	return path ? dvti_no_files(function) : (dvti_null(function, "path"), false);
+}
+
+DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n) {
+	(void)out;
+	(void)bytes;
+	(void)n;
+}
+
+DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
+	(void)ok;
+	return dvti_no_files(out->function) ? DVT_OK : DVT_ERR_NOT_BUILT;
+}
+
+DVTI_FN int dvti_live_open(const char *function, const char *path) {
+	(void)path;
+	(void)dvti_no_files(function);
+	return -1;
+}
+
+DVTI_FN bool dvti_live_write(int fd, const void *bytes, size_t n) {
+	(void)fd;
+	(void)bytes;
+	return n == 0;
+}
+
+DVTI_FN bool dvti_live_close(int fd) {
+	return fd < 0;
+}
+
+DVTI_FN dvt_status dvti_live_failed(const char *function, const char *path, int error) {
+	(void)path;
+	(void)error;
+	(void)dvti_no_files(function);
+	return DVT_ERR_NOT_BUILT;
+}
+#else
+
+#define DVTI_FILE_BUFFER 65536
+
+/* Reports only the first failure. */
+static bool dvti_file_fail(dvti_file_out *out, const char *what, int error, const char *advice) {
+	if (!out->failed)
+		dvti_fail(DVT_ERR_IO, "%s: \"%.300s\" could not be %s: %s; %s", out->function, out->path,
+				  what, error ? strerror(error) : "unknown reason", advice);
+	out->failed = true;
+	return false;
+}
+
+static bool dvti_file_fail_memory(dvti_file_out *out, size_t bytes) {
+	if (!out->failed)
+		dvti_fail_memory(out->function, (int64_t)bytes);
+	out->failed = true;
+	return false;
+}
+
+static const char *const dvti_file_advice = "check the path, its permissions and the free space";
+
+/* Tries another name when one is taken, by a file that a process with the same id left behind. */
+static bool dvti_file_create(dvti_file_out *out, const dvti_fd_info *like) {
+	static dvti_atomic counter;
+	size_t directory = dvti_path_directory(out->target), capacity = directory + 80;
+	int tries, error = 0;
+	out->temporary = (char *)dvti_alloc(capacity);
+	if (!out->temporary)
+		return dvti_file_fail_memory(out, capacity);
+	memcpy(out->temporary, out->target, directory);
+	for (tries = 0; tries < 100; tries++) {
+		snprintf(out->temporary + directory, capacity - directory, ".devtensor-%lld-%lld.tmp",
+				 (long long)dvti_process_id(), (long long)dvti_atomic_add(&counter, 1));
+		errno = 0;
+		out->fd = dvti_fd_create(out->temporary, like);
+		error = errno;
+		if (out->fd >= 0)
+			return true;
+		if (error != EEXIST)
+			break;
+	}
+	dvti_free(out->temporary);
+	out->temporary = NULL;
+	return dvti_file_fail(
+		out, "written", error,
+		"the directory must exist and allow new files: data go to a new file, which "
+		"replaces the old one when it is complete");
+}
+
+/* Opens an existing file first. That shows whether it is writable, what kind of file it is, and
+   which mode and owner the new file needs. */
+static bool dvti_file_open(dvti_file_out *out) {
+	dvti_fd_info info;
+	int given, error;
+	errno = 0;
+	out->target = dvti_file_target(out->path);
+	error = errno;
+	if (!out->target)
+		return error == ENOMEM ? dvti_file_fail_memory(out, strlen(out->path))
+							   : dvti_file_fail(out, "written", error, dvti_file_advice);
+	given = dvti_fd_of_path(out->target);
+	if (given >= 0) {
+		/* Duplicates the descriptor. Opening the path would truncate the file or rewind it. */
+		if (given == 1)
+			fflush(stdout);
+		errno = 0;
+		out->fd = dvti_fd_duplicate(given);
+		return out->fd >= 0 || dvti_file_fail(out, "written", errno, dvti_file_advice);
+	}
+	errno = 0;
+	out->fd = dvti_fd_open_write(out->target, &info);
+	error = errno;
+	if (out->fd < 0 && error != ENOENT)
+		return dvti_file_fail(out, "written", error, dvti_file_advice);
+	if (out->fd >= 0 && !info.regular)
+		return true;
+	if (out->fd < 0)
+		return dvti_file_create(out, NULL);
+	(void)dvti_fd_close(out->fd);
+	out->fd = -1;
+	return dvti_file_create(out, &info);
+}
+
+static void dvti_file_out_free(dvti_file_out *out) {
+	dvti_free(out->path);
+	dvti_free(out->target);
+	dvti_free(out->temporary);
+	dvti_free(out->buffer);
+	memset(out, 0, sizeof *out);
+	out->fd = -1;
+}
+
+DVTI_FN bool dvti_file_begin(dvti_file_out *out, const char *function, const char *path) {
+	memset(out, 0, sizeof *out);
+	out->fd = -1;
+	if (!path) {
+		dvti_null(function, "path");
+		return false;
+	}
+	out->function = function;
+	out->path = dvti_strdup(path);
+	out->buffer = (unsigned char *)dvti_alloc(DVTI_FILE_BUFFER);
+	if (out->path && out->buffer ? dvti_file_open(out)
+								 : dvti_file_fail_memory(out, DVTI_FILE_BUFFER))
+		return true;
+	dvti_file_out_free(out);
+	return false;
+}
+
+static void dvti_file_put(dvti_file_out *out, const void *bytes, size_t n) {
+	errno = 0;
+	if (!out->failed && n && !dvti_fd_write(out->fd, bytes, n))
+		dvti_file_fail(out, "written", errno, dvti_file_advice);
+}
+
+DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n) {
+	if (out->memory) {
+		dvti_writer_bytes(out->memory, bytes, n);
+		return;
+	}
+	if (n > DVTI_FILE_BUFFER - out->n) {
+		dvti_file_put(out, out->buffer, out->n);
+		out->n = 0;
+	}
+	if (n >= DVTI_FILE_BUFFER)
+		dvti_file_put(out, bytes, n);
+	else if (n) {
+		memcpy(out->buffer + out->n, bytes, n);
+		out->n += n;
+	}
+}
+
+/* Syncs all data to disk before the old file is replaced. */
+static void dvti_file_finish(dvti_file_out *out) {
+	dvti_file_put(out, out->buffer, out->n);
+	errno = 0;
+	if (!out->failed && out->temporary && !dvti_fd_sync(out->fd))
+		dvti_file_fail(out, "written", errno, dvti_file_advice);
+}
+
+DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
+	bool done;
+	if (ok)
+		dvti_file_finish(out);
+	errno = 0;
+	if (!dvti_fd_close(out->fd) && ok)
+		dvti_file_fail(out, "written", errno, dvti_file_advice);
+	errno = 0;
+	if (ok && !out->failed && out->temporary && !dvti_file_replace(out->temporary, out->target))
+		dvti_file_fail(out, "replaced", errno, dvti_file_advice);
+	done = ok && !out->failed;
+	if (!done && out->temporary)
+		remove(out->temporary);
+	dvti_file_out_free(out);
+	return done ? DVT_OK : dvti_failure();
+}
+
+#undef DVTI_FILE_BUFFER
+
+/* ---- files that grow ---- */
+DVTI_FN dvt_status dvti_live_failed(const char *function, const char *path, int error) {
+	return dvti_fail(DVT_ERR_IO, "%s: \"%.300s\" could not be written: %s; %s", function, path,
+					 error ? strerror(error) : "unknown reason", dvti_file_advice);
+}
+
+/* Removes an existing file, so that a reader of the old one is not disturbed. */
+static int dvti_live_replace(const char *target) {
+	dvti_fd_info info;
+	int given = dvti_fd_of_path(target), fd;
+	if (given >= 0)
+		return dvti_fd_duplicate(given);
+	fd = dvti_fd_open_write(target, &info);
+	if (fd >= 0 ? !info.regular : errno != ENOENT)
+		return fd;
+	if (fd < 0)
+		return dvti_fd_create(target, NULL);
+	(void)dvti_fd_close(fd);
+	return remove(target) == 0 ? dvti_fd_create(target, &info) : -1;
+}
+
+DVTI_FN int dvti_live_open(const char *function, const char *path) {
+	char *target;
+	int fd = -1;
+	errno = 0;
+	target = dvti_file_target(path);
+	if (target)
+		fd = dvti_live_replace(target);
+	if (fd < 0)
+		dvti_live_failed(function, path, errno);
+	dvti_free(target);
+	return fd;
+}
+
+DVTI_FN bool dvti_live_write(int fd, const void *bytes, size_t n) {
+	return dvti_fd_write(fd, bytes, n);
+}
+
+DVTI_FN bool dvti_live_close(int fd) {
+	return dvti_fd_close(fd);
+}
+#endif
+/* ==== end dvt_files.c ==== */
+/* ==== begin src/5_io/dvt_histogram.c ==== */
+/* Histograms of arrays as numbers and text. NaN and infinities are counted, but are in no bin. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_histogram.c"
+#endif
+
+/* Values are halved, so that the difference of two of them never overflows. */
+static double dvti_histogram_edge(const dvt_histogram *h, double low, double high, int i) {
+	return i == h->bins ? high : 2 * (low / 2 + (high / 2 - low / 2) * ((double)i / h->bins));
+}
+
+static void dvti_histogram_range(dvt_histogram *h, const double *x, int64_t n) {
+	int64_t i;
+	for (i = 0; i < n; i++) {
+		if (x[i] != x[i])
+			h->nan++;
+		else if (fabs(x[i]) > DBL_MAX)
+			++*(x[i] > 0 ? &h->positive_infinities : &h->negative_infinities);
+		else {
+			h->low = h->count ? DVTI_MIN(h->low, x[i]) : x[i];
+			h->high = h->count ? DVTI_MAX(h->high, x[i]) : x[i];
+			h->sum += x[i];
+			h->sum_squares += x[i] * x[i];
+			h->count++;
+		}
+	}
+}
+
+static void dvti_histogram_fill(dvt_histogram *h, const double *x, int64_t n) {
+	double low = h->low, high = h->high, half;
+	int64_t i;
+	int k;
+	if (!h->count)
+		high = 1;
+	else if (low == high) {
+		low -= 0.5;
+		high += 0.5;
+	}
+	half = high / 2 - low / 2;
+	for (k = 0; k <= h->bins; k++)
+		h->edge[k] = dvti_histogram_edge(h, low, high, k);
+	for (i = 0; i < n; i++) {
+		if (!(fabs(x[i]) <= DBL_MAX))
+			continue;
+		k = half > 0 ? (int)((x[i] / 2 - low / 2) / half * h->bins) : 0;
+		k = DVTI_MIN(DVTI_MAX(k, 0), h->bins - 1);
+		while (k > 0 && x[i] < h->edge[k]) /* corrects the rounding of the quotient */
+			k--;
+		while (k < h->bins - 1 && x[i] >= h->edge[k + 1])
+			k++;
+		h->bin[k]++;
+	}
+}
+
+DVT_API dvt_status dvt_histogram_of(dvt_array *x, int bins, dvt_histogram *out) {
+	static const char *const function = "dvt_histogram_of";
+	dvt_scope_guard scope;
+	dvti_float_mode mode;
+	dvt_histogram h;
+	dvt_status status;
+	dvt_array *host;
+	if (!x || !out)
+		return dvti_null(function, x ? "out" : "x");
+	if (bins < 1 || bins > DVT_HISTOGRAM_BINS)
+		return dvti_fail(DVT_ERR_RANGE, "%s: bins is %d; expected 1 to %d", function, bins,
+						 DVT_HISTOGRAM_BINS);
+	status = dvti_check_guard(function, x);
+	if (status != DVT_OK)
+		return status;
+	memset(&h, 0, sizeof h);
+	h.bins = bins;
+	scope = dvt_scope_begin();
+	host = dvti_host_array(function, x, DVT_F64, false);
+	if (host) {
+		const double *values = (const double *)dvti_view_of(host).data;
+		mode = dvti_float_mode_begin();
+		dvti_histogram_range(&h, values, dvt_size(host));
+		dvti_histogram_fill(&h, values, dvt_size(host));
+		dvti_float_mode_end(&mode);
+		*out = h;
+	} else
+		status = dvti_failure();
+	dvt_scope_end(&scope);
+	return status;
+}
+
+/* ---- text ---- */
+DVTI_FN const char *dvti_short_number(char *buffer, double value) {
+	dvti_float x = dvti_float_read(DVT_F64, &value);
+	dvti_number_format format;
+	int power;
+	if (x.kind != DVTI_FINITE)
+		return x.kind == DVTI_NAN ? "nan" : x.negative ? "-inf" : "inf";
+	power = value != 0 ? (int)floor(log10(fabs(value))) : 0;
+	memset(&format, 0, sizeof format);
+	format.scientific = power < -4 || power > 5;
+	format.trim = DVTI_TRIM_ALL;
+	format.at_most = format.scientific ? 4 : DVTI_MAX(0, 4 - power);
+	format.at_least = -1;
+	format.exponent_digits = 2;
+	dvti_number_text(buffer, &x, &format);
+	return buffer;
+}
+
+#define DVTI_HISTOGRAM_BAR 40
+
+static void dvti_histogram_write(const dvt_histogram *h, dvti_text *text) {
+	char a[DVTI_NUMBER_SIZE], b[DVTI_NUMBER_SIZE], c[DVTI_NUMBER_SIZE], d[DVTI_NUMBER_SIZE];
+	double mean = h->count ? h->sum / (double)h->count : 0;
+	double variance = h->count ? h->sum_squares / (double)h->count - mean * mean : 0;
+	int64_t most = 1;
+	int i;
+	dvti_text_add(text, "%lld finite elements", (long long)h->count);
+	if (h->count)
+		dvti_text_add(text, " from %s to %s, mean %s, deviation %s", dvti_short_number(a, h->low),
+					  dvti_short_number(b, h->high), dvti_short_number(c, mean),
+					  dvti_short_number(d, variance > 0 ? sqrt(variance) : 0));
+	dvti_text_add(text, "; %lld NaN, %lld inf, %lld -inf\n", (long long)h->nan,
+				  (long long)h->positive_infinities, (long long)h->negative_infinities);
+	for (i = 0; i < h->bins; i++)
+		most = DVTI_MAX(most, h->bin[i]);
+	for (i = 0; h->count && i < h->bins; i++) {
+		dvti_text_add(text, "[%11s, %11s%c %10lld ", dvti_short_number(a, h->edge[i]),
+					  dvti_short_number(b, h->edge[i + 1]), i + 1 < h->bins ? ')' : ']',
+					  (long long)h->bin[i]);
+		/* Bins that are not empty have at least one mark. */
+		dvti_text_char(text, '#',
+					   (int64_t)ceil((double)h->bin[i] / (double)most * DVTI_HISTOGRAM_BAR));
+		dvti_text_add(text, "\n");
+	}
+}
+
+#undef DVTI_HISTOGRAM_BAR
+
+DVT_API size_t dvt_histogram_format(const dvt_histogram *histogram, char *buffer, size_t size) {
+	dvti_text text = dvti_text_begin(buffer, size);
+	dvti_float_mode mode;
+	if (!histogram) {
+		dvti_null("dvt_histogram_format", "histogram");
+		return 0;
+	}
+	mode = dvti_float_mode_begin();
+	dvti_histogram_write(histogram, &text);
+	dvti_float_mode_end(&mode);
+	return text.length;
+}
+
+DVT_API dvt_status dvt_print_histogram(dvt_array *x, int bins) {
+	dvt_histogram h;
+	dvt_status status = x ? dvt_histogram_of(x, bins, &h) : dvti_null("dvt_print_histogram", "x");
+	char text[8192]; /* 65 lines of at most 100 characters */
+	if (status == DVT_OK) {
+		dvt_histogram_format(&h, text, sizeof text);
+		fputs(text, stdout);
+	}
+	return status;
+}
+/* ==== end dvt_histogram.c ==== */
+/* ==== begin src/5_io/dvt_idx.c ==== */
+/* IDX, the format of MNIST: 0, 0, type, number of axes; extents; elements; all big-endian. Plain or
+   gzip, detected by content. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_idx.c"
+#endif
+
+typedef struct dvti_idx_header {
+	dvti_stored stored;
+	dvt_shape shape;
+	int64_t bytes; /* total size, including the header */
+} dvti_idx_header;
+
+static bool dvti_idx_type(unsigned type, dvti_stored *stored) {
+	static const struct {
+		unsigned type;
+		char kind;
+		int bytes;
+		dvt_dtype dtype;
+	} known[] = {{0x08, 'u', 1, DVT_U8},  {0x09, 'i', 1, DVT_I8},  {0x0b, 'i', 2, DVT_I32},
+				 {0x0c, 'i', 4, DVT_I32}, {0x0d, 'f', 4, DVT_F32}, {0x0e, 'f', 8, DVT_F64}};
+
+	int i;
+	for (i = 0; i < DVTI_LENGTH(known); i++)
+		if (known[i].type == type) {
+			stored->kind = known[i].kind;
+			stored->bytes = known[i].bytes;
+			stored->big_endian = true;
+			stored->dtype = known[i].dtype;
+			return true;
+		}
+	return false;
+}
+
+static bool dvti_idx_parse(dvti_source *in, dvti_idx_header *header) {
+	const unsigned char *at;
+	int i;
+	memset(header, 0, sizeof *header);
+	if (!dvti_source_peek(in, 4) || in->at[0] != 0 || in->at[1] != 0 ||
+		!dvti_idx_type(in->at[2], &header->stored) || in->at[3] == 0)
+		return dvti_source_other_format(in, "an IDX file (those begin with 00 00, a type of 08, "
+											"09, 0b, 0c, 0d or 0e, and the number of axes)");
+	at = in->at;
+	header->shape.ndim = at[3];
+	if (header->shape.ndim > DVT_MAX_DIMS)
+		return dvti_source_wrong(
+			in, "the header says %d axes; expected at most %d: the file is damaged, or not IDX",
+			header->shape.ndim, DVT_MAX_DIMS);
+	dvti_source_skip(in, 4);
+	for (i = 0; i < header->shape.ndim; i++)
+		header->shape.dim[i] = (int64_t)dvti_source_be(in, 4);
+	if (in->ended)
+		return dvti_source_wrong(in,
+								 "the file ends within its header; expected %d extents of 4 bytes: "
+								 "fetch the file again",
+								 header->shape.ndim);
+	if (!dvti_stored_bytes(&header->stored, &header->shape, &header->bytes) ||
+		!dvti_sum(header->bytes, in->taken, &header->bytes))
+		return dvti_source_wrong(in,
+								 "the header says %s, which is more than any file holds: it is "
+								 "damaged, fetch it again",
+								 dvti_shape_text(header->shape));
+	return true;
+}
+
+static dvt_array *dvti_idx(dvti_source *in, dvt_ctx ctx) {
+	dvti_idx_header header;
+	dvt_array *x;
+	bool fits;
+	if (!dvti_source_gunzip(in) || !dvti_idx_parse(in, &header))
+		return NULL;
+	x = dvti_stored_whole(&header.stored, in, header.shape, false, ctx, &fits);
+	if (!x && !fits)
+		dvti_source_wrong(in,
+						  "the header says shape %s, which takes %lld bytes, but there are %s; the "
+						  "file is cut off, damaged, or followed by something else: fetch it again",
+						  dvti_shape_text(header.shape), (long long)header.bytes,
+						  dvti_source_size_text(in, 0, header.bytes));
+	return x;
+}
+
+DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx) {
+	dvti_source in;
+	dvt_array *result;
+	if (!data) {
+		dvti_null("dvt_read_idx", "data");
+		return NULL;
+	}
+	dvti_source_memory(&in, "dvt_read_idx", data, bytes);
+	result = dvti_idx(&in, ctx);
+	dvti_source_close(&in);
+	return result;
+}
+
+DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
+	dvti_source in;
+	dvt_array *result = NULL;
+	if (dvti_source_open(&in, "dvt_load_idx", path))
+		result = dvti_idx(&in, ctx);
+	dvti_source_close(&in);
+	return result;
+}
+/* ==== end dvt_idx.c ==== */
+/* ==== begin src/5_io/dvt_image_grid.c ==== */
+/* A grid of images as one image. Each image fills the lower right part of a cell of a padded array;
+   one transpose brings rows of cells together:
+
+       (rows, columns, height + p, width + p, C) -> (rows, height + p, columns, width + p, C)  */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/5_io/dvt_image_grid.c"
+#endif
+
+/* Returns the images as (N, H, W, C); NULL with SHAPE set. */
+static dvt_array *dvti_grid_images(const char *function, dvt_array *x) {
+	const int64_t *dim = x->shape.dim;
+	bool ok = dvti_has_elements(&x->shape);
+	if (ok && x->shape.ndim == 3)
+		return dvt_reshape(x, DVT_SHAPE(dim[0], dim[1], dim[2], 1));
+	if (ok && x->shape.ndim == 4 && dim[3] <= 4)
+		return x;
+	if (ok && x->shape.ndim == 4 && dim[1] <= 4)
+		return dvt_transpose(x, DVT_AXES(0, 2, 3, 1));
+	dvti_fail(DVT_ERR_SHAPE,
+			  "%s: images are %s; expected (N, H, W), (N, H, W, C) or (N, C, H, W) with 1 to 4 "
+			  "channels and at least one pixel: reshape them",
+			  function, dvti_describe(x));
+	return NULL;
+}
+
+/* Returns zeros of that shape with x copied to the indices from `at` on. */
+static dvt_array *dvti_grid_paste(const char *function, dvt_array *x, dvt_shape shape,
+								  const int64_t *at) {
+	dvt_array *y = dvt_zeros(shape, x->dtype, x->storage->ctx), *part = y;
+	int i;
+	for (i = 0; part && i < shape.ndim; i++)
+		part = dvt_slice(part, i, at[i], at[i] + x->shape.dim[i], 1);
+	return part && dvti_copy_elements(function, part, x) == DVT_OK ? y : NULL;
+}
+
+static dvt_array *dvti_grid_join(const char *function, dvt_array *x, int64_t columns, int64_t p) {
+	const int64_t n = x->shape.dim[0], height = x->shape.dim[1] + p, width = x->shape.dim[2] + p;
+	const int64_t channels = x->shape.dim[3], rows = (n + columns - 1) / columns;
+	int64_t at[4];
+	memset(at, 0, sizeof at);
+	at[1] = at[2] = p;
+	x = dvti_grid_paste(function, x, DVT_SHAPE(rows * columns, height, width, channels), at);
+	x = dvt_reshape(x, DVT_SHAPE(rows, columns, height, width, channels));
+	x = dvt_transpose(x, DVT_AXES(0, 2, 1, 3, 4));
+	x = dvt_reshape(x, DVT_SHAPE(rows * height, columns * width, channels));
+	memset(at, 0, sizeof at);
+	return x && p ? dvti_grid_paste(function, x,
+									DVT_SHAPE(rows * height + p, columns * width + p, channels), at)
+				  : x;
+}
+
+DVT_API dvt_array *dvt_image_grid(dvt_array *images, int64_t columns, int64_t padding) {
+	static const char *const function = "dvt_image_grid";
+	dvt_record_guard record;
+	dvt_scope_guard scope;
+	dvt_array *x;
+	int64_t n;
+	if (!images) {
+		dvti_null(function, "images");
+		return NULL;
+	}
+	if (columns < 0 || padding < 0 || padding > 65536) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: columns is %lld and padding is %lld; expected columns of at least 0 and a "
+				  "padding of 0 to 65536",
+				  function, (long long)columns, (long long)padding);
+		return NULL;
+	}
+	record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
+	scope = dvt_scope_begin();
+	x = dvti_grid_images(function, images);
+	if (x) {
+		n = x->shape.dim[0];
+		if (columns == 0)
+			while (columns * columns < n)
+				columns++;
+		x = dvti_grid_join(function, x, DVTI_MIN(columns, n), padding);
+	}
+	dvt_keep(x);
+	dvt_scope_end(&scope);
+	dvt_record_end(&record);
+	return x;
+}
+/* ==== end dvt_image_grid.c ==== */
+/* ==== begin src/5_io/dvt_mapped.c ==== */
+/* Arrays on the pages of files: sources that read from a mapping, and elements that stay in it. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/5_io/dvt_mapped.c"
+#endif
+
+DVTI_FN bool dvti_source_map(dvti_source *in, const char *function, const char *path) {
+	bool opened = dvti_source_open(in, function, path);
+#if !defined(DEVTENSOR_NO_FILES)
+	int64_t bytes = in->remaining;
+	dvti_mapping *mapping = opened && in->known && bytes > 0 ? dvti_map_file(in->fd, bytes) : NULL;
+	if (mapping) {
+		dvti_source_close(in);
+		dvti_source_memory(in, function, mapping->data, (size_t)bytes);
+		in->what = in->path = path;
+		in->mapping = mapping;
+	}
+#endif
+	return opened;
+}
+
+DVTI_FN void dvti_source_window(dvti_source *in, dvti_source *whole, int64_t n) {
+	dvti_source_memory(in, whole->function, whole->at, (size_t)n);
+	in->what = whole->what;
+	in->path = whole->path;
+#if !defined(DEVTENSOR_NO_FILES)
+	in->mapping = whole->mapping;
+	dvti_map_hold(in->mapping);
+#endif
+	dvti_source_skip(whole, n);
+}
+
+DVTI_FN bool dvti_stored_maps(const dvti_stored *stored, const dvti_source *in, dvt_shape shape) {
+	int64_t bytes;
+	return in->mapping && !in->pull && !in->unpack && dvti_stored_as_is(stored) &&
+		   dvti_stored_bytes(stored, &shape, &bytes) && bytes > 0 && (uint64_t)bytes <= in->ready &&
+		   (uintptr_t)in->at % (uintptr_t)stored->bytes == 0;
+}
+
+#if !defined(DEVTENSOR_NO_FILES)
+DVTI_FN dvt_array *dvti_stored_mapped(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+									  bool fortran_order, dvt_ctx ctx) {
+	dvt_scope_guard scope = dvt_scope_begin();
+	int64_t stride[DVT_MAX_DIMS], step = 1;
+	dvti_memory memory;
+	dvt_array *x;
+	int i;
+	for (i = 0; i < shape.ndim; i++) {
+		stride[i] = step;
+		step *= shape.dim[i];
+	}
+	ctx = dvti_ctx(ctx);
+	memset(&memory, 0, sizeof memory);
+	memory.data = in->mapping->data + (in->at - in->mapping->data);
+	memory.shape = shape;
+	memory.stride = fortran_order ? stride : NULL;
+	memory.dtype = stored->dtype;
+	memory.release = dvti_map_release;
+	memory.user = in->mapping;
+	x = dvti_array_over(in->function, &memory, dvti_is_host_memory(ctx) ? ctx : dvt_cpu());
+	if (x) {
+		dvti_map_hold(in->mapping);
+		dvti_source_skip(in, dvt_nbytes(x));
+		x = (dvt_array *)dvt_keep(dvti_stored_to_ctx(in->function, x, ctx));
+	}
+	dvt_scope_end(&scope);
+	return x;
+}
+#else
+DVTI_FN dvt_array *dvti_stored_mapped(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+									  bool fortran_order, dvt_ctx ctx) {
+	(void)fortran_order;
+	(void)ctx;
+	(void)stored;
+	(void)in;
+	(void)shape;
+	return NULL;
+}
+#endif
+
+/* ---- public functions ---- */
+static dvt_array *dvti_array_map(const char *function, const char *path, dvt_ctx ctx,
+								 dvt_array *(*reads)(dvti_source *in, dvt_ctx ctx)) {
+	dvti_source in;
+	dvt_array *x = NULL;
+	if (dvti_source_map(&in, function, path))
+		x = reads(&in, ctx);
+	dvti_source_close(&in);
+	return x;
+}
+
+DVT_API dvt_array_list *dvt_map_arrays(const char *path, dvt_ctx ctx) {
+	return dvti_list_map("dvt_map_arrays", path, ctx, dvti_arrays_list);
+}
+
+DVT_API dvt_array *dvt_map_npy(const char *path, dvt_ctx ctx) {
+	return dvti_array_map("dvt_map_npy", path, ctx, dvti_npy_read);
+}
+
+DVT_API dvt_array *dvt_map_bytes(const char *path, dvt_ctx ctx) {
+	return dvti_array_map("dvt_map_bytes", path, ctx, dvti_bytes_read);
+}
+/* ==== end dvt_mapped.c ==== */
+/* ==== begin src/5_io/dvt_npy.c ==== */
+/* NumPy's .npy format: a magic number, a version, a Python dictionary with exactly three keys, and
+   the elements. Pickled objects are refused with a message. The writer produces the same bytes as
+   NumPy for an array in C order. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/5_io/dvt_npy.c"
+#endif
+
+/* NumPy's own limit for untrusted files. */
+#define DVTI_NPY_HEADER 10000
+/* NumPy pads the header so that the first extent can grow to this many digits. */
+#define DVTI_NPY_GROWTH 21
+
+typedef struct dvti_npy_header {
+	dvti_stored stored;
+	bool fortran_order;
+	dvt_shape shape;
+} dvti_npy_header;
+
+/* ---- the dictionary ---- */
+typedef struct dvti_literal {
+	const char *at, *end;
+	const char *wrong;
+} dvti_literal;
+
+static bool dvti_literal_fail(dvti_literal *in, const char *wrong) {
+	if (!in->wrong)
+		in->wrong = wrong;
+	return false;
+}
+
+static void dvti_literal_blanks(dvti_literal *in) {
+	while (in->at < in->end && (*in->at == ' ' || *in->at == '\t' || *in->at == '\n'))
+		in->at++;
+}
+
+/* Consumes the character if it is next. */
+static bool dvti_literal_char(dvti_literal *in, char c) {
+	dvti_literal_blanks(in);
+	if (in->at >= in->end || *in->at != c)
+		return false;
+	in->at++;
+	return true;
+}
+
+/* Reads a quoted string without escapes, of fewer than `size` characters. */
+static bool dvti_literal_text(dvti_literal *in, char *text, size_t size) {
+	const char *start;
+	char quote;
+	dvti_literal_blanks(in);
+	if (in->at >= in->end || (*in->at != '\'' && *in->at != '"'))
+		return false;
+	quote = *in->at++;
+	start = in->at;
+	while (in->at < in->end && *in->at != quote)
+		if (*in->at++ == '\\')
+			return false;
+	if (in->at >= in->end || (size_t)(in->at - start) >= size)
+		return false;
+	memcpy(text, start, (size_t)(in->at - start));
+	text[in->at - start] = 0;
+	in->at++;
+	return true;
+}
+
+static bool dvti_literal_word(dvti_literal *in, const char *word) {
+	size_t n = strlen(word);
+	dvti_literal_blanks(in);
+	if ((size_t)(in->end - in->at) < n || memcmp(in->at, word, n) != 0)
+		return false;
+	in->at += n;
+	return true;
+}
+
+/* Reads digits and the L that Python 2 appended. */
+static bool dvti_literal_extent(dvti_literal *in, int64_t *value) {
+	int digits = 0;
+	*value = 0;
+	dvti_literal_blanks(in);
+	for (; in->at < in->end && *in->at >= '0' && *in->at <= '9'; in->at++, digits++)
+		if (!dvti_mul(*value, 10, value) || !dvti_sum(*value, *in->at - '0', value))
+			return dvti_literal_fail(in, "an extent does not fit in 63 bits");
+	if (in->at < in->end && *in->at == 'L' && digits)
+		in->at++;
+	return digits > 0;
+}
+
+static bool dvti_literal_shape(dvti_literal *in, dvt_shape *shape) {
+	bool comma = true;
+	if (!dvti_literal_char(in, '('))
+		return false;
+	while (!dvti_literal_char(in, ')')) {
+		int64_t extent;
+		if (!comma || !dvti_literal_extent(in, &extent))
+			return false;
+		if (shape->ndim == DVT_MAX_DIMS)
+			return dvti_literal_fail(in, "it has more than 8 axes");
+		shape->dim[shape->ndim++] = extent;
+		comma = dvti_literal_char(in, ',');
+	}
+	return shape->ndim != 1 || comma ||
+		   dvti_literal_fail(in, "its shape is a number in parentheses; expected a tuple: write "
+								 "(3,) for (3)");
+}
+
+/* ---- the type ---- */
+static const char *dvti_descr_refusal(char kind) {
+	switch (kind) {
+	case 'O':
+		return "it holds pickled Python objects, which are programs and never loaded; save plain "
+			   "numbers";
+	case 'U':
+	case 'S':
+	case 'a':
+		return "it holds text; save numbers";
+	case 'M':
+	case 'm':
+		return "it holds dates or times; convert them with .astype('int64') before saving";
+	case 'c':
+		return "it holds complex numbers; save .real and .imag";
+	case 'V':
+		return "it holds records or raw bytes; save each field as a separate array";
+	default:
+		return "its dtype is unknown; convert it with .astype('float32') before saving";
+	}
+}
+
+static bool dvti_descr_parse(const char *descr, dvti_stored *stored, const char **wrong) {
+	static const struct {
+		const char *name;
+		dvt_dtype dtype;
+	} known[] = {{"b1", DVT_BOOL}, {"i1", DVT_I8},  {"u1", DVT_U8},  {"i2", DVT_I32},
+				 {"u2", DVT_I32},  {"i4", DVT_I32}, {"u4", DVT_I64}, {"i8", DVT_I64},
+				 {"u8", DVT_I64},  {"f2", DVT_F16}, {"f4", DVT_F32}, {"f8", DVT_F64}};
+
+	const char *name = descr;
+	int i;
+	stored->big_endian = *descr == '>';
+	if (*descr && strchr("<>|=", *descr))
+		name++;
+	for (i = 0; i < DVTI_LENGTH(known); i++)
+		if (strcmp(name, known[i].name) == 0) {
+			stored->kind = name[0];
+			stored->bytes = name[1] - '0';
+			stored->dtype = known[i].dtype;
+			return true;
+		}
+	*wrong = dvti_descr_refusal(name[0]);
+	return false;
+}
+
+/* ---- reading ---- */
+static bool dvti_npy_dictionary(dvti_literal *in, dvti_npy_header *header) {
+	char key[32], descr[32];
+	unsigned seen = 0;
+	bool comma = true;
+	if (!dvti_literal_char(in, '{'))
+		return false;
+	while (!dvti_literal_char(in, '}')) {
+		unsigned bit;
+		bool ok;
+		if (!comma || !dvti_literal_text(in, key, sizeof key) || !dvti_literal_char(in, ':'))
+			return false;
+		if (strcmp(key, "descr") == 0) {
+			bit = 1;
+			dvti_literal_blanks(in);
+			if (in->at < in->end && *in->at == '[')
+				return dvti_literal_fail(in, dvti_descr_refusal('V'));
+			ok = dvti_literal_text(in, descr, sizeof descr) &&
+				 dvti_descr_parse(descr, &header->stored, &in->wrong);
+		} else if (strcmp(key, "fortran_order") == 0) {
+			bit = 2;
+			header->fortran_order = dvti_literal_word(in, "True");
+			ok = header->fortran_order || dvti_literal_word(in, "False");
+		} else {
+			bit = 4;
+			ok = strcmp(key, "shape") == 0 && dvti_literal_shape(in, &header->shape);
+		}
+		if (!ok || seen & bit)
+			return false;
+		seen |= bit;
+		comma = dvti_literal_char(in, ',');
+	}
+	dvti_literal_blanks(in);
+	return seen == 7 && in->at == in->end;
+}
+
+static bool dvti_npy_parse(dvti_source *in, dvti_npy_header *header) {
+	unsigned major, minor;
+	uint64_t length;
+	dvti_literal literal;
+	memset(header, 0, sizeof *header);
+	if (!dvti_source_peek(in, 6) || memcmp(in->at, "\x93NUMPY", 6) != 0)
+		return dvti_source_other_format(in, "an .npy file (those begin with \\x93NUMPY)");
+	dvti_source_skip(in, 6);
+	major = (unsigned)dvti_source_le(in, 1);
+	minor = (unsigned)dvti_source_le(in, 1);
+	if (in->ended || major < 1 || major > 3 || minor != 0)
+		return dvti_source_wrong(in, "the version is unknown; expected 1.0, 2.0 or 3.0: write the "
+									 "file again with numpy.save");
+	length = dvti_source_le(in, major == 1 ? 2 : 4);
+	if (length > DVTI_NPY_HEADER)
+		return dvti_source_wrong(in, "the header is longer than 10000 bytes, which NumPy refuses "
+									 "too; the file is damaged, or holds records");
+	if (in->ended || !dvti_source_peek(in, (size_t)length))
+		return dvti_source_wrong(in, "it ends within its header; fetch or write it again");
+	literal.at = (const char *)in->at;
+	literal.end = literal.at + length;
+	literal.wrong = NULL;
+	if (!dvti_npy_dictionary(&literal, header))
+		return dvti_source_wrong(in, "%s",
+								 literal.wrong ? literal.wrong
+											   : "the header is not the dictionary that NumPy "
+												 "writes (descr, fortran_order, shape); write it "
+												 "again with numpy.save");
+	return dvti_source_skip(in, (int64_t)length);
+}
+
+DVTI_FN dvt_array *dvti_npy_read(dvti_source *in, dvt_ctx ctx) {
+	dvti_npy_header header;
+	dvt_array *x;
+	int64_t begin;
+	bool fits;
+	if (!dvti_npy_parse(in, &header))
+		return NULL;
+	begin = in->taken;
+	x = dvti_stored_whole(&header.stored, in, header.shape, header.fortran_order, ctx, &fits);
+	if (!x && !fits) {
+		int64_t need;
+		bool large = !dvti_stored_bytes(&header.stored, &header.shape, &need);
+		if (large)
+			need = INT64_MAX;
+		dvti_source_wrong(
+			in,
+			"the header says shape %s, which takes %s%lld bytes, but %s bytes follow it; the file "
+			"is cut off, damaged, or followed by something else: fetch or write it again",
+			dvti_shape_text(header.shape), large ? "over " : "", (long long)need,
+			dvti_source_size_text(in, begin, need));
+	}
+	return x;
+}
+
+DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx) {
+	dvti_source in;
+	dvt_array *result;
+	if (!data) {
+		dvti_null("dvt_read_npy", "data");
+		return NULL;
+	}
+	dvti_source_memory(&in, "dvt_read_npy", data, bytes);
+	result = dvti_npy_read(&in, ctx);
+	dvti_source_close(&in);
+	return result;
+}
+
+DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx) {
+	dvti_source in;
+	dvt_array *result = NULL;
+	if (dvti_source_open(&in, "dvt_load_npy", path))
+		result = dvti_npy_read(&in, ctx);
+	dvti_source_close(&in);
+	return result;
+}
+
+/* ---- writing ---- */
+DVTI_FN size_t dvti_npy_header_text(char header[DVTI_NPY_HEADER_SIZE], dvt_dtype dtype,
+									dvt_shape shape) {
+	static const char *const descr[DVT_DTYPE_COUNT] = {"<f4", "<f8", "<f2", "<f4", "|i1",
+													   "|u1", "<i4", "<i8", "|b1"};
+	char first[32];
+	dvti_text text = dvti_text_begin(header, DVTI_NPY_HEADER_SIZE);
+	int64_t begin = 10;
+	dvti_text_add(&text, "%cNUMPY%c%c%c%c", 0x93, 1, 0, 0, 0);
+	dvti_text_add(&text, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr[dtype],
+				  dvti_shape_text(shape));
+	if (shape.ndim > 0) {
+		int digits = snprintf(first, sizeof first, "%lld", (long long)shape.dim[0]);
+		dvti_text_char(&text, ' ', DVTI_NPY_GROWTH - digits);
+	}
+	dvti_text_char(&text, ' ', 64 - (int64_t)((text.length + 1) % 64));
+	dvti_text_char(&text, '\n', 1);
+	begin = (int64_t)text.length - begin;
+	header[8] = (char)(begin & 255);
+	header[9] = (char)(begin >> 8);
+	return text.length;
+}
+
+DVTI_FN dvt_dtype dvti_npy_dtype(const dvt_array *x) {
+	return x->dtype == DVT_BF16 ? DVT_F32 : x->dtype;
+}
+
+DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
+	char header[DVTI_NPY_HEADER_SIZE];
+	dvt_scope_guard scope;
+	dvt_array *host;
+	dvti_file_out out;
+	dvt_status status;
+	if (!x)
+		return dvti_null("dvt_save_npy", "x");
+	scope = dvt_scope_begin();
+	host = dvti_stored_host("dvt_save_npy", x, dvti_npy_dtype(x));
+	if (host && dvti_file_begin(&out, "dvt_save_npy", path)) {
+		dvti_file_write(&out, header, dvti_npy_header_text(header, host->dtype, x->shape));
+		dvti_file_write(&out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
+		status = dvti_file_end(&out, true);
+	} else
+		status = dvti_failure();
+	dvt_scope_end(&scope);
+	return status;
+}
+
+#undef DVTI_NPY_HEADER
+#undef DVTI_NPY_GROWTH
+/* ==== end dvt_npy.c ==== */
+/* ==== begin src/5_io/dvt_params.c ==== */
+/* Apache MXNet's .params format: a list of arrays, each with version, shape and dtype, and then
+   their names. Sizes are checked against the remaining bytes before anything is allocated. The
+   format is that of NDArray::Save in MXNet; the saved device is ignored. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/5_io/dvt_params.c"
+#endif
+
+#define DVTI_PARAMS_LIST 0x112
+#define DVTI_PARAMS_V1 0xf993fac8u
+#define DVTI_PARAMS_V2 0xf993fac9u
+#define DVTI_PARAMS_V3 0xf993facau
+
+typedef struct dvti_params_reader {
+	dvti_source *in;
+	int64_t n, at; /* number of arrays; index of the one being read */
+} dvti_params_reader;
+
+/* ---- errors ---- */
+static bool dvti_params_wrong(dvti_params_reader *r, const char *wrong) {
+	return dvti_source_wrong(r->in, "%s; fetch or write the file again", wrong);
+}
+
+static bool dvti_params_wrong_array(dvti_params_reader *r, const char *wrong) {
+	return dvti_source_wrong(r->in, "array %lld of %lld %s; fetch or write the file again",
+							 (long long)r->at, (long long)r->n, wrong);
+}
+
+/* ---- one array ---- */
+static bool dvti_params_type(dvti_params_reader *r, int64_t flag, dvti_stored *stored) {
+	static const struct {
+		char kind;
+		int bytes;
+		dvt_dtype dtype;
+	} known[] = {{'f', 4, DVT_F32}, {'f', 8, DVT_F64}, {'f', 2, DVT_F16}, {'u', 1, DVT_U8},
+				 {'i', 4, DVT_I32}, {'i', 1, DVT_I8},  {'i', 8, DVT_I64}, {'b', 1, DVT_BOOL},
+				 {'i', 2, DVT_I32}, {'u', 2, DVT_I32}, {'u', 4, DVT_I64}, {'u', 8, DVT_I64},
+				 {'f', 2, DVT_BF16}};
+
+	if (flag < 0 || flag >= DVTI_LENGTH(known))
+		return dvti_params_wrong_array(r, "has an unknown dtype number");
+	stored->kind = known[flag].kind;
+	stored->bytes = known[flag].bytes;
+	stored->dtype = known[flag].dtype;
+	stored->big_endian = false;
+	return true;
+}
+
+static bool dvti_params_shape(dvti_params_reader *r, int64_t ndim, int extent_bytes,
+							  dvt_shape *shape) {
+	int i;
+	if (ndim < 0 || ndim > DVT_MAX_DIMS)
+		return dvti_params_wrong_array(r, "has more than 8 axes, or an unknown number of them");
+	shape->ndim = (int)ndim;
+	for (i = 0; i < shape->ndim; i++) {
+		uint64_t extent = dvti_source_le(r->in, extent_bytes);
+		shape->dim[i] = dvti_signed(extent, 8);
+		if (shape->dim[i] < 0)
+			return dvti_params_wrong_array(r, "has a negative extent");
+	}
+	return true;
+}
+
+/* Reads device, dtype and elements, which are the same in all versions. Returns NULL with the error
+   set. */
+static dvt_array *dvti_params_data(dvti_params_reader *r, dvt_shape shape, dvt_ctx ctx) {
+	dvti_stored stored;
+	dvt_array *x;
+	int64_t bytes;
+	dvti_source_skip(r->in, 8); /* the device it was saved from */
+	if (!dvti_params_type(r, dvti_signed(dvti_source_le(r->in, 4), 4), &stored))
+		return NULL;
+	if (!dvti_stored_bytes(&stored, &shape, &bytes)) {
+		dvti_params_wrong_array(r, "has a shape that is more than any file holds");
+		return NULL;
+	}
+	if (r->in->ended || bytes > dvti_source_left(r->in)) {
+		dvti_params_wrong_array(r, "goes beyond the end of the file");
+		return NULL;
+	}
+	x = dvti_stored_array(&stored, r->in, shape, false, ctx);
+	if (!x && r->in->ended)
+		dvti_params_wrong_array(r, "goes beyond the end of the file");
+	return x;
+}
+
+/* Reads version and shape. The oldest version has no version number: it begins with its ndim. */
+static bool dvti_params_head(dvti_params_reader *r, dvt_shape *shape) {
+	uint32_t version = (uint32_t)dvti_source_le(r->in, 4);
+	bool numbered = version == DVTI_PARAMS_V2 || version == DVTI_PARAMS_V3;
+	int64_t ndim;
+	if (r->in->ended)
+		return dvti_params_wrong_array(r, "goes beyond the end of the file");
+	if (numbered && dvti_source_le(r->in, 4) != 0)
+		return dvti_params_wrong_array(
+			r, "is sparse (row_sparse or csr), which devtensor does not have: convert it with "
+			   ".tostype('default') before saving");
+	if (numbered || version == DVTI_PARAMS_V1)
+		ndim = dvti_signed(dvti_source_le(r->in, 4), 4);
+	else if (version <= DVT_MAX_DIMS)
+		ndim = version;
+	else
+		return dvti_params_wrong_array(r, "has an unknown version number");
+	if (r->in->ended)
+		return dvti_params_wrong_array(r, "goes beyond the end of the file");
+	if (ndim == (version == DVTI_PARAMS_V3 ? -1 : 0))
+		return dvti_params_wrong_array(r, "is without shape and values, which MXNet "
+										  "writes for uninitialized parameters");
+	return dvti_params_shape(r, ndim, numbered || version == DVTI_PARAMS_V1 ? 8 : 4, shape);
+}
+
+/* ---- names ---- */
+static bool dvti_params_name(dvti_params_reader *r, char **name) {
+	const char *wrong = NULL;
+	*name = dvti_source_text(r->in, &wrong);
+	if (wrong)
+		dvti_source_wrong(r->in,
+						  "array %lld of %lld has a name that %s; fetch or write the file again",
+						  (long long)r->at, (long long)r->n, wrong);
+	return *name != NULL;
+}
+
+static bool dvti_params_names(dvti_params_reader *r, dvt_array_list *list) {
+	uint64_t count = dvti_source_le(r->in, 8);
+	const char *duplicate = NULL;
+	if (r->in->ended)
+		return dvti_params_wrong(r, "it ends before the names of its arrays");
+	if (count != 0 && count != (uint64_t)r->n)
+		return dvti_params_wrong(r, "it does not have as many names as arrays");
+	if (count != 0 && !dvti_array_list_begin_names(r->in->function, list))
+		return false;
+	for (r->at = 0; count != 0 && r->at < r->n; r->at++)
+		if (!dvti_params_name(r, &list->name[r->at]))
+			return false;
+	if (!dvti_source_at_end(r->in))
+		return dvti_params_wrong(r, "extra data follows its end");
+	if (count > 1 && !dvti_names_duplicate(r->in->function, (const char *const *)list->name,
+										   list->n, 1, &duplicate))
+		return false;
+	return !duplicate ||
+		   dvti_source_wrong(r->in,
+							 "two arrays are named \"%.100s\"; write the file again with "
+							 "different names",
+							 duplicate);
+}
+
+/* ---- reading ---- */
+DVTI_FN bool dvti_params_recognizes(dvti_source *in) {
+	return dvti_source_peek(in, 8) && dvti_bytes_value(in->at, 8, false) == DVTI_PARAMS_LIST;
+}
+
+static bool dvti_params_begin(dvti_params_reader *r) {
+	uint64_t count;
+	if (!dvti_params_recognizes(r->in))
+		return dvti_source_other_format(r->in,
+										"an MXNet parameter file (those begin with 12 01 00 00)");
+	dvti_source_skip(r->in, 16); /* and 8 reserved bytes */
+	count = dvti_source_le(r->in, 8);
+	if (r->in->ended)
+		return dvti_params_wrong(r, "it ends within its header");
+	/* A record has at least 12 bytes. */
+	if (count > (uint64_t)dvti_source_left(r->in) / 12 || count > (uint64_t)INT_MAX)
+		return dvti_params_wrong(r, "its header promises more arrays than the file can hold");
+	r->n = (int64_t)count;
+	return true;
+}
+
+static bool dvti_params_fill(dvti_params_reader *r, dvt_array_list *list, dvt_ctx ctx) {
+	for (r->at = 0; r->at < r->n; r->at++) {
+		dvt_shape shape = DVT_SCALAR;
+		dvt_array *x = dvti_params_head(r, &shape) ? dvti_params_data(r, shape, ctx) : NULL;
+		if (!x || !dvti_array_list_add(r->in->function, list, x))
+			return false;
+	}
+	return dvti_params_names(r, list);
+}
+
+DVTI_FN dvt_array_list *dvti_params_list(dvti_source *in, dvt_ctx ctx) {
+	dvti_params_reader r;
+	dvt_array_list *list;
+	memset(&r, 0, sizeof r);
+	r.in = in;
+	if (!dvti_params_begin(&r))
+		return NULL;
+	list = dvti_array_list_new(in->function);
+	return list && dvti_params_fill(&r, list, ctx) ? list : NULL;
+}
+
+DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx) {
+	return dvti_list_read("dvt_read_params", data, bytes, ctx, dvti_params_list);
+}
+
+DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx) {
+	return dvti_list_load("dvt_load_params", path, ctx, dvti_params_list);
+}
+
+/* ---- writing ---- */
+static int dvti_params_flag(dvt_dtype dtype) {
+	static const int flags[DVT_DTYPE_COUNT] = {0, 1, 2, 12, 5, 3, 4, 6, 7};
+	return flags[dtype];
+}
+
+/* Writes one array. In version 2, an extent of 0 or no axes means "unknown", so such arrays are
+   written as version 3. */
+static bool dvti_params_write_array(dvti_file_out *out, dvt_array *x) {
+	bool np_shape = x->shape.ndim == 0 || dvt_size(x) == 0, ok;
+	dvti_writer head = dvti_writer_begin();
+	dvt_scope_guard scope = dvt_scope_begin();
+	dvt_array *host = dvti_stored_host(out->function, x, x->dtype);
+	int i;
+	dvti_writer_le(&head, np_shape ? DVTI_PARAMS_V3 : DVTI_PARAMS_V2, 4);
+	dvti_writer_le(&head, 0, 4); /* dense */
+	dvti_writer_le(&head, (uint64_t)x->shape.ndim, 4);
+	for (i = 0; i < x->shape.ndim; i++)
+		dvti_writer_le(&head, (uint64_t)x->shape.dim[i], 8);
+	dvti_writer_le(&head, 1, 4); /* cpu */
+	dvti_writer_le(&head, 0, 4);
+	dvti_writer_le(&head, (uint64_t)dvti_params_flag(x->dtype), 4);
+	if (head.failed)
+		dvti_fail_memory(out->function, (int64_t)head.capacity * 2);
+	ok = host && !head.failed;
+	if (ok) {
+		dvti_file_write(out, head.at, head.length);
+		dvti_file_write(out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
+	}
+	dvti_writer_free(&head);
+	dvt_scope_end(&scope);
+	return ok;
+}
+
+static void dvti_params_write_number(dvti_file_out *out, uint64_t value) {
+	unsigned char raw[8];
+	int i;
+	for (i = 0; i < 8; i++)
+		raw[i] = (unsigned char)(value >> 8 * i);
+	dvti_file_write(out, raw, 8);
+}
+
+DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
+									dvt_array *const *arrays, const char *const *names, int n) {
+	dvti_file_out out;
+	bool ok = true;
+	int i;
+	if (!dvti_arrays_check(function, arrays, names, n) || !dvti_file_begin(&out, function, path))
+		return dvti_failure();
+	dvti_params_write_number(&out, DVTI_PARAMS_LIST);
+	dvti_params_write_number(&out, 0);
+	dvti_params_write_number(&out, (uint64_t)n);
+	for (i = 0; i < n && ok; i++)
+		ok = dvti_params_write_array(&out, arrays[i]);
+	dvti_params_write_number(&out, names ? (uint64_t)n : 0);
+	for (i = 0; i < n && names; i++) {
+		dvti_params_write_number(&out, (uint64_t)strlen(names[i]));
+		dvti_file_write(&out, names[i], strlen(names[i]));
+	}
+	return dvti_file_end(&out, ok);
+}
+
+DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
+								   const char *const *names, int n) {
+	return dvti_params_save("dvt_save_params", path, arrays, names, n);
+}
+
+#undef DVTI_PARAMS_LIST
+#undef DVTI_PARAMS_V1
+#undef DVTI_PARAMS_V2
+#undef DVTI_PARAMS_V3
+/* ==== end dvt_params.c ==== */
+/* ==== begin src/5_io/dvt_source.c ==== */
+/* Buffered sources of bytes for every format: from memory, from a file or a part of one by a buffer
+   of 64 KiB, or decompressed (dvt_unpack.c). A source knows an upper bound of the remaining bytes.
+   So the sizes in a header are checked before anything is allocated for them. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/5_io/dvt_source.c"
+#endif
+
+#define DVTI_SOURCE_HISTORY 8 /* readable bytes before in->at: decompression may step back */
+
+DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const void *bytes,
+								size_t size) {
+	memset(in, 0, sizeof *in);
+	in->function = function;
+	in->what = "the data";
+	in->at = (const unsigned char *)bytes;
+	in->ready = size;
+	in->known = true;
+	in->seekable = true;
+	in->fd = -1;
+}
+
+/* Allocates the buffer that `pull` fills. Returns false with HOST_MEMORY set. */
+static bool dvti_source_buffered(dvti_source *in, dvti_source_pull pull) {
+	in->buffer = (unsigned char *)dvti_alloc(DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
+	if (!in->buffer) {
+		dvti_fail_memory(in->function, DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
+		in->reported = true;
+		return false;
+	}
+	memset(in->buffer, 0, DVTI_SOURCE_HISTORY);
+	in->at = in->buffer + DVTI_SOURCE_HISTORY;
+	in->pull = pull;
+	return true;
+}
+
+DVTI_FN bool dvti_source_part(dvti_source *in, const dvti_source *whole, dvti_source_pull pull,
+							  void *user, int64_t bytes, bool known) {
+	dvti_source_memory(in, whole->function, NULL, 0);
+	in->what = whole->what;
+	in->path = whole->path;
+	in->user = user;
+	in->remaining = bytes;
+	in->known = known;
+	in->seekable = false;
+	return dvti_source_buffered(in, pull);
+}
+
+DVTI_FN bool dvti_source_wrong(dvti_source *in, const char *format, ...) {
+	char sentence[800];
+	va_list arguments;
+	if (in->reported)
+		return false;
+	va_start(arguments, format);
+	vsnprintf(sentence, sizeof sentence, format, arguments);
+	va_end(arguments);
+	dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: %s", in->function, in->what, sentence);
+	in->reported = true;
+	return false;
+}
+
+/* ---- files ---- */
+#if !defined(DEVTENSOR_NO_FILES)
+static bool dvti_source_error(dvti_source *in, const char *what, int error) {
+	if (!in->reported)
+		dvti_fail(DVT_ERR_IO,
+				  "%s: \"%.300s\" could not be %s: %s; check the path and its permissions",
+				  in->function, in->what, what, error ? strerror(error) : "unknown reason");
+	in->reported = true;
+	return false;
+}
+
+/* Reads up to n bytes from the file. Returns 0 at its end, or when it cannot be read. */
+static size_t dvti_source_pull_file(dvti_source *in, void *to, size_t n) {
+	int64_t most = in->known ? in->remaining : in->remaining + 1,
+			got; /* 1: tests whether more follows */
+	if (most == 0 || in->reported)
+		return 0;
+	errno = 0;
+	got = dvti_fd_read(in->fd, to, (uint64_t)most < n ? (size_t)most : n);
+	if (got < 0)
+		return (void)dvti_source_error(in, "read", errno), (size_t)0;
+	if (got == 0 && in->known) {
+		dvti_fail(
+			DVT_ERR_IO,
+			"%s: \"%.300s\" became shorter while it was read: %lld bytes are missing; write to "
+			"another file and rename it when it is complete, as dvt_save_npy does",
+			in->function, in->what, (long long)in->remaining);
+		in->reported = true;
+	}
+	if (got > in->remaining) {
+		dvti_source_wrong(
+			in,
+			"it is not a regular file and holds more than %lld bytes, the limit for pipes and "
+			"devices; write it to a regular file first",
+			(long long)DVTI_SOURCE_MOST);
+		return 0;
+	}
+	in->remaining -= got;
+	if (got == 0) {
+		in->remaining = 0;
+		in->known = true;
+	}
+	return (size_t)got;
+}
+
+DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path) {
+	dvti_fd_info info;
+	dvti_source_memory(in, function, NULL, 0);
+	if (!path) {
+		dvti_null(function, "path");
+		return false;
+	}
+	in->what = in->path = path;
+	errno = 0;
+	in->fd = dvti_fd_open_read(path, &info);
+	if (in->fd < 0)
+		return dvti_source_error(in, "opened", errno);
+	in->known = in->seekable = info.regular;
+	in->remaining = info.regular ? info.size : DVTI_SOURCE_MOST;
+	return dvti_source_buffered(in, dvti_source_pull_file);
+}
+
+/* Empties the buffer and continues at byte `at`. */
+static bool dvti_source_seek_file(dvti_source *in, int64_t at, int64_t size) {
+	errno = 0;
+	if (!dvti_fd_seek(in->fd, at))
+		return dvti_source_error(in, "read", errno);
+	in->at = in->buffer + DVTI_SOURCE_HISTORY;
+	in->ready = 0;
+	in->taken = at;
+	in->remaining = size - at;
+	return true;
+}
+
+static void dvti_source_close_file(dvti_source *in) {
+	if (in->fd >= 0)
+		(void)dvti_fd_close(in->fd);
+	if (in->mapping)
+		dvti_map_release(in->mapping);
+}
+#else
+static bool dvti_source_seek_file(dvti_source *in, int64_t at, int64_t size) {
+	(void)in;
+	(void)at;
+	(void)size;
+	return false;
+}
+
+static void dvti_source_close_file(dvti_source *in) {
+	(void)in;
+}
+#endif
+
+DVTI_FN void dvti_source_close(dvti_source *in) {
+	dvti_source_close_file(in);
+	dvti_free(in->buffer);
+	dvti_unpack_free(in->unpack);
+	in->fd = -1;
+	in->mapping = NULL;
+	in->buffer = NULL;
+	in->pull = NULL;
+	in->unpack = NULL;
+	in->at = NULL;
+	in->ready = 0;
+}
+
+/* ---- bytes ---- */
+static bool dvti_source_fill_buffer(dvti_source *in) {
+	size_t got, history = (size_t)(in->at - in->buffer); /* less after decompression stepped back */
+	history = DVTI_MIN(history, DVTI_SOURCE_HISTORY);
+	memmove(in->buffer + DVTI_SOURCE_HISTORY - history, in->at - history, history + in->ready);
+	in->at = in->buffer + DVTI_SOURCE_HISTORY;
+	got = in->pull(in, in->buffer + DVTI_SOURCE_HISTORY + in->ready, DVTI_SOURCE_PEEK - in->ready);
+	in->ready += got;
+	return got > 0;
+}
+
+/* Makes at least one more byte ready. Returns false at the end, or with the error set. */
+static bool dvti_source_fill(dvti_source *in) {
+	if (in->reported)
+		return false;
+	if (in->unpack)
+		return dvti_unpack_more(in);
+	return in->pull && dvti_source_fill_buffer(in);
+}
+
+DVTI_FN bool dvti_source_peek(dvti_source *in, size_t n) {
+	while (in->ready < n)
+		if (!dvti_source_fill(in))
+			return false;
+	return true;
+}
+
+static void dvti_source_advance(dvti_source *in, size_t n) {
+	if (n) { /* adding 0 to NULL is undefined */
+		in->at += n;
+		in->ready -= n;
+		in->taken += (int64_t)n;
+	}
+}
+
+DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n) {
+	char *at = (char *)to;
+	while (n > 0 && !in->ended && !in->reported) {
+		size_t got = (uint64_t)n < in->ready ? (size_t)n : in->ready;
+		if (got) {
+			memcpy(at, in->at, got);
+			dvti_source_advance(in, got);
+		} else if (in->pull && n >= DVTI_SOURCE_PEEK) { /* bypasses the empty buffer */
+			got = in->pull(in, at, (size_t)n);
+			in->taken += (int64_t)got;
+			in->ended = got == 0;
+		} else
+			in->ended = !dvti_source_fill(in);
+		at += got;
+		n -= (int64_t)got;
+	}
+	return n == 0 && !in->ended && !in->reported;
+}
+
+DVTI_FN bool dvti_source_skip(dvti_source *in, int64_t n) {
+	while (n > 0 && !in->ended) {
+		size_t got = (uint64_t)n < in->ready ? (size_t)n : in->ready;
+		if (!got)
+			in->ended = !dvti_source_fill(in);
+		dvti_source_advance(in, got);
+		n -= (int64_t)got;
+	}
+	return !in->ended;
+}
+
+DVTI_FN bool dvti_source_seek(dvti_source *in, int64_t at) {
+	int64_t size = in->taken + dvti_source_left(in), move = at - in->taken;
+	if (!in->seekable)
+		return dvti_source_wrong(
+			in,
+			"it is a pipe, a device or compressed, and this format is read from its end; write it "
+			"to a regular file first");
+	if (in->reported || at < 0 || at > size)
+		return false;
+	in->ended = false;
+	if (in->pull && (move < 0 || (uint64_t)move > in->ready))
+		return dvti_source_seek_file(in, at, size);
+	if (move) {
+		in->at += move;
+		in->ready = (size_t)((int64_t)in->ready - move);
+		in->taken = at;
+	}
+	return true;
+}
+
+DVTI_FN uint64_t dvti_bytes_value(const unsigned char *at, int bytes, bool big_endian) {
+	uint64_t value = 0;
+	int i;
+	for (i = 0; i < bytes; i++)
+		value = value << 8 | at[big_endian ? i : bytes - 1 - i];
+	return value;
+}
+
+static uint64_t dvti_source_value(dvti_source *in, int bytes, bool big_endian) {
+	uint64_t value;
+	if (in->ended || !dvti_source_peek(in, (size_t)bytes)) {
+		in->ended = true;
+		return 0;
+	}
+	value = dvti_bytes_value(in->at, bytes, big_endian);
+	dvti_source_advance(in, (size_t)bytes);
+	return value;
+}
+
+DVTI_FN uint64_t dvti_source_le(dvti_source *in, int bytes) {
+	return dvti_source_value(in, bytes, false);
+}
+
+DVTI_FN uint64_t dvti_source_be(dvti_source *in, int bytes) {
+	return dvti_source_value(in, bytes, true);
+}
+
+DVTI_FN bool dvti_source_zeros(dvti_source *in, int64_t n) {
+	bool zero = true;
+	for (; n > 0 && zero && !in->ended; n--)
+		zero = dvti_source_le(in, 1) == 0;
+	return (zero && !in->ended) ||
+		   dvti_source_wrong(in, "%s; fetch or write the file again",
+							 zero ? "it ends within padding" : "its padding is not 0");
+}
+
+DVTI_FN char *dvti_source_text(dvti_source *in, const char **wrong) {
+	uint64_t length = dvti_source_le(in, 8);
+	char *text;
+	*wrong = "goes beyond the end of the file";
+	if (in->ended || length > (uint64_t)dvti_source_left(in))
+		return NULL;
+	text = length < SIZE_MAX ? (char *)dvti_alloc((size_t)length + 1) : NULL;
+	if (!text) {
+		dvti_fail_memory(in->function, (int64_t)length + 1);
+		*wrong = NULL;
+	} else if (dvti_source_read(in, text, (int64_t)length)) {
+		*wrong = memchr(text, 0, (size_t)length) ? "contains a zero byte" : NULL;
+		text[length] = 0;
+	}
+	if (text && *wrong) {
+		dvti_free(text);
+		text = NULL;
+	}
+	return text;
+}
+
+DVTI_FN int64_t dvti_signed(uint64_t value, int bytes) {
+	uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
+	int64_t result;
+	value = (value ^ sign) - sign;
+	memcpy(&result, &value, sizeof result);
+	return result;
+}
+
+/* ---- size ---- */
+DVTI_FN int64_t dvti_source_left(const dvti_source *in) {
+	int64_t left;
+	return dvti_sum((int64_t)in->ready, in->remaining, &left) ? left : INT64_MAX;
+}
+
+DVTI_FN bool dvti_source_at_end(dvti_source *in) {
+	return !dvti_source_peek(in, 1) && !in->reported;
+}
+
+DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_t need) {
+	int64_t before = in->taken - taken,
+			left = in->ended ? (int64_t)in->ready : dvti_source_left(in);
+	char *text = dvti_name_buffer();
+	if (!dvti_sum(before, left, &left))
+		left = INT64_MAX;
+	if (!in->known && !in->ended && need <= left)
+		return "more";
+	snprintf(text, DVTI_NAME_SIZE, "%s%lld", in->known || in->ended ? "" : "at most ",
+			 (long long)left);
+	return text;
+}
+
+#undef DVTI_SOURCE_HISTORY
+/* ==== end dvt_source.c ==== */
+/* ==== begin src/5_io/dvt_stored.c ==== */
+/* Converts between the elements of files and the memory of arrays. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/5_io/dvt_stored.c"
+#endif
+
+/* ---- stored elements ---- */
+DVTI_FN void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value) {
+	int32_t narrow = (int32_t)value;
+	if (dtype == DVT_I64)
+		memcpy(to + 8 * i, &value, 8);
+	else if (dtype == DVT_I32)
+		memcpy(to + 4 * i, &narrow, 4);
+	else if (dtype == DVT_BOOL)
+		to[i] = value != 0;
+	else
+		memcpy(to + i, &narrow, 1);
+}
+
+DVTI_FN void dvti_store_bits(char *to, int bytes, int64_t i, uint64_t value) {
+	uint32_t b32 = (uint32_t)value;
+	uint16_t b16 = (uint16_t)value;
+	if (bytes == 8)
+		memcpy(to + 8 * i, &value, 8);
+	else if (bytes == 4)
+		memcpy(to + 4 * i, &b32, 4);
+	else
+		memcpy(to + 2 * i, &b16, 2);
+}
+
+static bool dvti_host_is_big_endian(void) {
+	const uint16_t one = 1;
+	unsigned char first;
+	memcpy(&first, &one, 1);
+	return first == 0;
+}
+
+DVTI_FN bool dvti_stored_as_is(const dvti_stored *stored) {
+	return stored->kind != 'b' && stored->bytes == (int)dvt_dtype_size(stored->dtype) &&
+		   (stored->bytes == 1 || stored->big_endian == dvti_host_is_big_endian()) &&
+		   (stored->kind != 'u' || stored->bytes == 1);
+}
+
+/* Converts n elements at `from` to stored->dtype at `to`. Returns false, with the index in *bad,
+   when one does not fit (uint64 only). */
+static bool dvti_stored_convert(const dvti_stored *stored, const unsigned char *from, void *to,
+								int64_t n, int64_t *bad) {
+	int64_t i;
+	for (i = 0; i < n; i++) {
+		uint64_t value =
+			dvti_bytes_value(from + i * stored->bytes, stored->bytes, stored->big_endian);
+		if (stored->kind == 'f')
+			dvti_store_bits((char *)to, stored->bytes, i, value);
+		else if (stored->kind == 'i')
+			dvti_store_int(stored->dtype, (char *)to, i, dvti_signed(value, stored->bytes));
+		else if (value > (uint64_t)INT64_MAX) {
+			*bad = i;
+			return false;
+		} else
+			dvti_store_int(stored->dtype, (char *)to, i, (int64_t)value);
+	}
+	return true;
+}
+
+/* Reads the next n elements to `to`. `before` elements were read earlier; error messages need
+   that. */
+static bool dvti_stored_fill(const dvti_stored *stored, dvti_source *in, void *to, int64_t n,
+							 int64_t before) {
+	int64_t size = dvt_dtype_size(stored->dtype), i = 0, bad = 0, step;
+	if (dvti_stored_as_is(stored))
+		return dvti_source_read(in, to, n * size);
+	for (; i < n; i += step) {
+		step = DVTI_MIN(n - i, DVTI_SOURCE_PEEK / stored->bytes);
+		if (!dvti_source_peek(in, (size_t)step * (size_t)stored->bytes)) {
+			in->ended = true;
+			return false;
+		}
+		if (!dvti_stored_convert(stored, in->at, (char *)to + i * size, step, &bad))
+			return dvti_source_wrong(
+				in,
+				"element %lld is a uint64 above 9223372036854775807, which int64 cannot hold; "
+				"convert the data to int64 or a float before saving",
+				(long long)(before + i + bad));
+		dvti_source_skip(in, step * stored->bytes);
+	}
+	return true;
+}
+
+/* ---- Fortran order: blocks of limited size ---- */
+#define DVTI_FORTRAN_BLOCK ((int64_t)1 << 20)
+
+typedef struct dvti_fortran {
+	const dvti_stored *stored;
+	dvti_source *in;
+	dvt_array *to, *block;
+	int axis;                    /* the last axis of a block; earlier axes are complete */
+	int64_t run, step;           /* elements of the earlier axes; extent of `axis` in a block */
+	int64_t index[DVT_MAX_DIMS]; /* position of the block on the later axes */
+	int64_t before;              /* elements so far */
+} dvti_fortran;
+
+/* Converts one block. A block in Fortran order is C order of the reversed shape. Source and target
+   views have the same axes, so the copy transposes. */
+static bool dvti_fortran_block(dvti_fortran *f, int64_t first, int64_t extent) {
+	dvt_shape shape = DVT_SCALAR;
+	int64_t stride[DVT_MAX_DIMS], step = 1, offset = f->to->offset;
+	dvt_array *from, *to;
+	dvt_scope_guard scope;
+	bool ok;
+	int i;
+	if (!dvti_stored_fill(f->stored, f->in, dvti_view_of(f->block).data, f->run * extent,
+						  f->before))
+		return false;
+	f->before += f->run * extent;
+	shape.ndim = f->axis + 1;
+	for (i = 0; i <= f->axis; i++) {
+		shape.dim[i] = i == f->axis ? extent : f->to->shape.dim[i];
+		stride[i] = step;
+		step *= shape.dim[i];
+	}
+	for (i = f->axis + 1; i < f->to->shape.ndim; i++)
+		offset += f->index[i] * f->to->stride[i];
+	scope = dvt_scope_begin();
+	from = dvti_view_new(f->in->function, f->block, shape, stride, f->block->offset);
+	to = dvti_view_new(f->in->function, f->to, shape, f->to->stride,
+					   offset + first * f->to->stride[f->axis]);
+	ok = from && to && dvti_copy_elements(f->in->function, to, from) == DVT_OK &&
+		 dvt_wait(f->to) == DVT_OK;
+	dvt_scope_end(&scope);
+	return ok;
+}
+
+/* Advances to the next position on the later axes. Returns false after the last one. */
+static bool dvti_fortran_next(dvti_fortran *f) {
+	int i;
+	for (i = f->axis + 1; i < f->to->shape.ndim; i++) {
+		if (++f->index[i] < f->to->shape.dim[i])
+			return true;
+		f->index[i] = 0;
+	}
+	return false;
+}
+
+static bool dvti_fortran_fill(const dvti_stored *stored, dvti_source *in, dvt_array *to) {
+	int64_t most = DVTI_FORTRAN_BLOCK / dvt_dtype_size(stored->dtype), first;
+	const int64_t *extent = to->shape.dim;
+	dvti_fortran f;
+	dvt_shape flat = DVT_SCALAR;
+	if (dvt_size(to) == 0)
+		return true;
+	memset(&f, 0, sizeof f);
+	f.stored = stored;
+	f.in = in;
+	f.to = to;
+	f.run = 1;
+	while (f.axis < to->shape.ndim - 1 && extent[f.axis] <= most / f.run)
+		f.run *= extent[f.axis++];
+	f.step = DVTI_MIN(DVTI_MAX(most / f.run, 1), extent[f.axis]);
+	flat.ndim = 1;
+	flat.dim[0] = f.run * f.step;
+	f.block = dvti_array_new(in->function, flat, stored->dtype, to->storage->ctx);
+	if (!f.block)
+		return false;
+	do
+		for (first = 0; first < extent[f.axis]; first += f.step)
+			if (!dvti_fortran_block(&f, first, DVTI_MIN(f.step, extent[f.axis] - first)))
+				return false;
+	while (dvti_fortran_next(&f));
+	return true;
+}
+
+#undef DVTI_FORTRAN_BLOCK
+
+DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape, int64_t *bytes) {
+	int64_t n = 1;
+	int i;
+	for (i = 0; i < shape->ndim; i++)
+		if (!dvti_mul(n, shape->dim[i], &n))
+			return false;
+	return dvti_mul(n, stored->bytes, bytes);
+}
+
+DVTI_FN dvt_array *dvti_stored_to_ctx(const char *function, dvt_array *host, dvt_ctx ctx) {
+	dvt_array *x;
+	if (dvti_is_host_memory(ctx))
+		return host;
+	x = dvti_array_new(function, host->shape, host->dtype, ctx);
+	return x && dvti_copy_elements(function, x, host) == DVT_OK ? x : NULL;
+}
+
+DVTI_FN dvt_array *dvti_stored_filled(const char *function, dvt_shape shape, dvt_dtype dtype,
+									  dvt_ctx ctx, bool (*fill)(void *user, dvt_array *host),
+									  void *user) {
+	dvt_array *host, *result = NULL;
+	dvt_scope_guard scope;
+	ctx = dvti_ctx(ctx);
+	scope = dvt_scope_begin();
+	host = dvti_array_new(function, shape, dtype, dvti_is_host_memory(ctx) ? ctx : dvt_cpu());
+	if (host && fill(user, host))
+		result = dvti_stored_to_ctx(function, host, ctx);
+	dvt_keep(result);
+	dvt_scope_end(&scope);
+	return result;
+}
+
+typedef struct dvti_stored_job {
+	const dvti_stored *stored;
+	dvti_source *in;
+	bool fortran_order;
+} dvti_stored_job;
+
+static bool dvti_stored_run(void *user, dvt_array *host) {
+	const dvti_stored_job *job = (const dvti_stored_job *)user;
+	return job->fortran_order && host->shape.ndim > 1
+			   ? dvti_fortran_fill(job->stored, job->in, host)
+			   : dvti_stored_fill(job->stored, job->in, dvti_view_of(host).data, dvt_size(host), 0);
+}
+
+DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+									 bool fortran_order, dvt_ctx ctx) {
+	dvti_stored_job job;
+	if (dvti_stored_maps(stored, in, shape))
+		return dvti_stored_mapped(stored, in, shape, fortran_order, ctx);
+	job.stored = stored;
+	job.in = in;
+	job.fortran_order = fortran_order;
+	return dvti_stored_filled(in->function, shape, stored->dtype, ctx, dvti_stored_run, &job);
+}
+
+DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
+									 bool fortran_order, dvt_ctx ctx, bool *fits) {
+	int64_t bytes, left = dvti_source_left(in);
+	dvt_scope_guard scope;
+	dvt_array *x;
+	*fits =
+		dvti_stored_bytes(stored, &shape, &bytes) && (in->known ? bytes == left : bytes <= left);
+	if (!*fits)
+		return NULL;
+	scope = dvt_scope_begin();
+	x = dvti_stored_array(stored, in, shape, fortran_order, ctx);
+	*fits = !in->ended && (!x || dvti_source_at_end(in));
+	if (!*fits)
+		x = NULL;
+	dvt_keep(x);
+	dvt_scope_end(&scope);
+	return x;
+}
+
+static void dvti_swap_bytes(unsigned char *at, int bytes, int64_t n) {
+	for (; n > 0; n--, at += bytes) {
+		int i;
+		for (i = 0; i < bytes / 2; i++) {
+			unsigned char low = at[i];
+			at[i] = at[bytes - 1 - i];
+			at[bytes - 1 - i] = low;
+		}
+	}
+}
+
+/* Reads values explicitly: the guard of implicit reads does not apply. */
+DVTI_FN dvt_array *dvti_host_array(const char *function, dvt_array *x, dvt_dtype dtype, bool copy) {
+	dvt_array *host;
+	if (!copy && dvti_is_host_memory(x->storage->ctx) && x->dtype == dtype && dvt_is_contiguous(x))
+		return dvt_wait(x) == DVT_OK ? x : NULL;
+	host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
+	if (!host || dvti_copy_elements(function, host, x) != DVT_OK || dvt_wait(host) != DVT_OK)
+		return NULL;
+	return host;
+}
+
+DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
+	bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
+	dvt_array *host = dvti_host_array(function, x, dtype, swap);
+	if (host && swap)
+		dvti_swap_bytes((unsigned char *)dvti_view_of(host).data, (int)dvt_dtype_size(dtype),
+						dvt_size(host));
+	return host;
+}
+/* ==== end dvt_stored.c ==== */
+/* ==== begin src/5_io/dvt_trace.c ==== */
+/* Traces of a process in the Trace Event Format of Chrome, and the table of its copies.
+
+   The file is an array of JSON objects, one on each line. Readers accept an array that does not
+   end. A thread's events get their line when the public call ends, so they wait in its row:
+
+       events of a thread -> its row, without their ends -> NOTE: line and end -> text -> file
+
+   Queues of devices write theirs at once. Source: "Trace Event Format", Google, 2016. */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/5_io/dvt_trace.c"
+#endif
+
+#define DVTI_TRACE_TEXT 32768   /* bytes before the text is written */
+#define DVTI_TRACE_ROW 120000   /* bytes of a row before it is written without lines */
+#define DVTI_TRACE_SECONDS 0.25 /* between two writes at most */
+#define DVTI_TRACE_LINES 256
+
+/* Copies made by one line of the program. */
+typedef struct dvti_line_copies {
+	const char *file; /* NULL: not known */
+	const char *name;
+	int line;
+	dvt_ctx from, to;
+	int64_t count, bytes;
+} dvti_line_copies;
+
+typedef struct dvti_trace_row {
+	struct dvti_trace_row *next;
+	int number;
+	dvti_writer events; /* without "}}", each followed by a newline */
+	int n;
+	double begin; /* of the first event */
+	dvti_line_copies *copy;
+	size_t n_copy, copy_capacity;
+} dvti_trace_row;
+
+typedef struct dvti_trace {
+	bool open;
+	dvti_atomic process;
+	int64_t generation;
+	double start, written;
+	dvt_trace_fn write; /* NULL: to the file */
+	void *user;
+	char *path;
+	int fd, error; /* error: errno of the first failed write; -1: it is not known */
+	bool failed;
+	dvti_writer text;
+	dvti_trace_row *rows;
+	int n_rows;
+	unsigned devices; /* bit i: the row of gpu(i) has its name */
+	int64_t dropped;
+	dvti_line_copies copied[DVTI_TRACE_LINES + 1]; /* the last: all other lines */
+	int n_copied;
+} dvti_trace;
+
+static dvti_mutex dvti_trace_lock = DVTI_MUTEX_INIT;
+static dvti_trace dvti_the_trace; /* all but `process` is protected by the lock */
+static DVTI_TLS dvti_trace_row *dvti_trace_my_row;
+static DVTI_TLS int64_t dvti_trace_my_generation;
+
+/* ---- writing ---- */
+static void dvti_trace_flush(dvti_trace *t) {
+	t->written = dvti_now();
+	if (t->text.failed) /* the text up to a whole object is lost with the rest */
+		t->dropped++;
+	else if (t->write && t->text.length)
+		t->write(t->user, t->text.at, t->text.length);
+	else if (t->text.length && !t->failed) {
+		errno = 0;
+		t->failed = !dvti_live_write(t->fd, t->text.at, t->text.length);
+		t->error = errno;
+	}
+	t->text.length = 0;
+	t->text.failed = false;
+}
+
+static dvti_line_copies *dvti_trace_line_of(dvti_trace *t, const dvti_line_copies *copy) {
+	dvti_line_copies *one;
+	int i;
+	for (i = 0; i < t->n_copied; i++) {
+		one = &t->copied[i];
+		if (one->line == copy->line && one->from.id == copy->from.id &&
+			one->from.type == copy->from.type && one->to.id == copy->to.id &&
+			one->to.type == copy->to.type && strcmp(one->name, copy->name) == 0 &&
+			strcmp(one->file ? one->file : "", copy->file ? copy->file : "") == 0)
+			return one;
+	}
+	if (t->n_copied == DVTI_TRACE_LINES)
+		return &t->copied[DVTI_TRACE_LINES];
+	one = &t->copied[t->n_copied++];
+	*one = *copy;
+	one->count = one->bytes = 0;
+	return one;
+}
+
+/* Ends the events of a row: they belong to the call at that line; file NULL: not known. */
+static void dvti_trace_row_end(dvti_trace *t, dvti_trace_row *row, const char *file, int line,
+							   double now) {
+	const char *at = row->events.at, *end;
+	size_t left = row->events.length, i;
+	for (; left; left -= (size_t)(end + 1 - at), at = end + 1) {
+		end = (const char *)memchr(at, '\n', left);
+		dvti_writer_bytes(&t->text, at, (size_t)(end - at));
+		if (file) {
+			dvti_writer_text(&t->text, ",\"line\":\"");
+			dvti_trace_string(&t->text, file);
+			dvti_writer_text(&t->text, ":");
+			dvti_writer_int(&t->text, line);
+			dvti_writer_text(&t->text, "\"");
+		}
+		dvti_writer_text(&t->text, "}},\n");
+		if (t->text.length > DVTI_TRACE_TEXT)
+			dvti_trace_flush(t);
+	}
+	if (file && row->n > 1) { /* a slice of the whole call */
+		char name[200];
+		snprintf(name, sizeof name, "%.180s:%d", file, line);
+		dvti_trace_slice(&t->text, name, "line", 1, row->number, row->begin, now);
+		dvti_writer_text(&t->text, "}},\n");
+	}
+	for (i = 0; i < row->n_copy; i++) {
+		dvti_line_copies *one;
+		row->copy[i].file = file;
+		row->copy[i].line = line;
+		one = dvti_trace_line_of(t, &row->copy[i]);
+		one->count++;
+		one->bytes += row->copy[i].bytes;
+	}
+	row->events.length = row->n_copy = 0;
+	row->n = 0;
+}
+
+/* ---- events ---- */
+/* Returns the row of this thread; NULL without memory. */
+static dvti_trace_row *dvti_trace_row_here(dvti_trace *t) {
+	dvti_trace_row *row = dvti_trace_my_row;
+	if (row && dvti_trace_my_generation == t->generation)
+		return row;
+	row = (dvti_trace_row *)dvti_alloc_zero(sizeof *row);
+	if (!row)
+		return NULL;
+	row->number = ++t->n_rows;
+	row->events = dvti_writer_begin();
+	row->next = t->rows;
+	t->rows = row;
+	dvti_trace_my_row = row;
+	dvti_trace_my_generation = t->generation;
+	dvti_trace_name(&t->text, 1, row->number, "thread ", row->number);
+	return row;
+}
+
+/* Writes the work of a queue: process 2 + i is gpu(i). */
+static void dvti_trace_run(dvti_trace *t, const dvti_event *e) {
+	const int process = 2 + e->ctx.id;
+	if (!(t->devices >> e->ctx.id & 1)) {
+		t->devices |= 1u << e->ctx.id;
+		dvti_trace_name(&t->text, process, 0, "gpu(", e->ctx.id);
+		dvti_trace_name(&t->text, process, 1, "queue", -1);
+	}
+	dvti_trace_slice(&t->text, e->name, "queue", process, 1, e->begin - t->start,
+					 e->end - t->start);
+	if (e->bytes) {
+		dvti_writer_text(&t->text, "\"bytes\":");
+		dvti_writer_int(&t->text, e->bytes);
+	}
+	dvti_writer_text(&t->text, "}},\n");
+	if (e->number)
+		dvti_trace_arrow(&t->text, "f", e, process, 1, t->start);
+}
+
+static void dvti_trace_copy(dvti_writer *out, dvti_trace_row *row, const dvti_event *e) {
+	dvti_writer_text(out, "\"from\":\"");
+	dvti_trace_ctx(out, e->from);
+	dvti_writer_text(out, "\",\"to\":\"");
+	dvti_trace_ctx(out, e->ctx);
+	dvti_writer_text(out, "\",\"bytes\":");
+	dvti_writer_int(out, e->bytes);
+	if (dvti_grow((void **)&row->copy, &row->copy_capacity, row->n_copy + 1, sizeof *row->copy)) {
+		dvti_line_copies *copy = &row->copy[row->n_copy++];
+		memset(copy, 0, sizeof *copy);
+		copy->name = e->name;
+		copy->from = e->from;
+		copy->to = e->ctx;
+		copy->bytes = e->bytes;
+	} else
+		out->failed = true;
+}
+
+/* Adds an event of this thread to its row. */
+static void dvti_trace_add(dvti_trace *t, dvti_trace_row *row, const dvti_event *e) {
+	static const char *const categories[] = {"operation", "queue", "transfer", "wait", "compile"};
+	dvti_writer *out = &row->events;
+	size_t before = out->length;
+	if (!row->n++)
+		row->begin = e->begin - t->start;
+	dvti_trace_slice(out, e->name, categories[e->kind], 1, row->number, e->begin - t->start,
+					 e->end - t->start);
+	if (e->kind == DVTI_EVENT_COPY)
+		dvti_trace_copy(out, row, e);
+	else {
+		dvti_writer_text(out, "\"ctx\":\"");
+		dvti_trace_ctx(out, e->ctx);
+		dvti_writer_text(out, "\"");
+		if (e->launch)
+			dvti_trace_launch(out, e->launch);
+		else if (e->product)
+			dvti_trace_product(out, e->product);
+	}
+	dvti_writer_text(out, "\n");
+	if (out->failed) {
+		out->length = before;
+		out->failed = false;
+		t->dropped++;
+	} else if (e->number && !dvti_is_host_memory(e->ctx))
+		dvti_trace_arrow(&t->text, "s", e, 1, row->number, t->start);
+}
+
+static void dvti_trace_heard(dvti_trace *t, const dvti_event *e) {
+	dvti_trace_row *row = NULL;
+	if (e->kind == DVTI_EVENT_RUN)
+		dvti_trace_run(t, e);
+	else if ((row = dvti_trace_row_here(t)) == NULL)
+		t->dropped++;
+	else if (e->kind == DVTI_EVENT_NOTE)
+		dvti_trace_row_end(t, row, e->name, e->line, e->end - t->start);
+	else
+		dvti_trace_add(t, row, e);
+	if (row && row->events.length > DVTI_TRACE_ROW)
+		dvti_trace_row_end(t, row, NULL, 0, 0);
+	if (t->text.length > DVTI_TRACE_TEXT || e->end - t->written > DVTI_TRACE_SECONDS)
+		dvti_trace_flush(t);
+}
+
+/* A forked child must not write to its parent's file, whose lock may be held. */
+static void dvti_trace_hear(void *user, const dvti_event *e) {
+	dvti_trace *t = &dvti_the_trace;
+	(void)user;
+	if (dvti_atomic_load(&t->process) != dvti_process_id())
+		return;
+	dvti_mutex_lock(&dvti_trace_lock);
+	if (t->open)
+		dvti_trace_heard(t, e);
+	dvti_mutex_unlock(&dvti_trace_lock);
+}
+
+/* ---- begin and end ---- */
+/* The caller holds the lock. */
+static dvt_status dvti_trace_open(dvti_trace *t, const char *function, const char *path,
+								  dvt_trace_fn write, void *user) {
+	if (t->open && dvti_atomic_load(&t->process) == dvti_process_id())
+		return dvti_fail(DVT_ERR_VALUE,
+						 "%s: a trace has begun already; expected one at a time: call "
+						 "dvt_trace_end first",
+						 function);
+	t->fd = -1;
+	t->path = path ? dvti_strdup(path) : NULL;
+	if (path && !t->path)
+		return dvti_fail_memory(function, (int64_t)strlen(path));
+	if (path && (t->fd = dvti_live_open(function, path)) < 0) {
+		dvti_free(t->path);
+		return dvti_failure();
+	}
+	t->text = dvti_writer_begin();
+	dvti_writer_text(&t->text, "[\n");
+	t->start = t->written = dvti_now();
+	dvti_trace_name(&t->text, 1, 0, "threads", -1);
+	if (t->text.failed) {
+		dvti_writer_free(&t->text);
+		dvti_free(t->path);
+		(void)(t->fd >= 0 && dvti_live_close(t->fd));
+		return dvti_fail_memory(function, 64);
+	}
+	t->open = true;
+	t->write = write;
+	t->user = user;
+	t->failed = false;
+	t->rows = NULL;
+	t->n_rows = t->n_copied = 0;
+	t->devices = 0;
+	t->dropped = 0;
+	t->generation++;
+	memset(t->copied, 0, sizeof t->copied);
+	dvti_trace_flush(t);
+	dvti_atomic_store(&t->process, dvti_process_id());
+	dvti_listen_all(dvti_trace_hear);
+	return DVT_OK;
+}
+
+static dvt_status dvti_trace_begin(const char *function, const char *path, dvt_trace_fn write,
+								   void *user) {
+	dvti_trace *t = &dvti_the_trace;
+	dvt_status status;
+	dvti_mutex_lock(&dvti_trace_lock);
+	status = dvti_trace_open(t, function, path, write, user);
+	dvti_mutex_unlock(&dvti_trace_lock);
+	return status;
+}
+
+DVT_API dvt_status dvt_trace_begin(const char *path) {
+	return path ? dvti_trace_begin("dvt_trace_begin", path, NULL, NULL)
+				: dvti_null("dvt_trace_begin", "path");
+}
+
+DVT_API dvt_status dvt_trace_begin_to(dvt_trace_fn write, void *user) {
+	return write ? dvti_trace_begin("dvt_trace_begin_to", NULL, write, user)
+				 : dvti_null("dvt_trace_begin_to", "write");
+}
+
+/* The caller holds the lock. The last object has no comma, so that the text is valid JSON. */
+static dvt_status dvti_trace_close(dvti_trace *t) {
+	static const char *const function = "dvt_trace_end";
+	dvt_status status = DVT_OK;
+	dvti_listen_all(NULL);
+	while (t->rows) {
+		dvti_trace_row *row = t->rows;
+		dvti_trace_row_end(t, row, NULL, 0, 0);
+		t->rows = row->next;
+		dvti_writer_free(&row->events);
+		dvti_free(row->copy);
+		dvti_free(row);
+	}
+	dvti_trace_flush(t);
+	dvti_trace_object(&t->text, "process_sort_index", "__metadata", "M", 1, 0, 0);
+	dvti_writer_text(&t->text, ",\"args\":{\"sort_index\":-1}}\n]\n");
+	dvti_trace_flush(t);
+	dvti_writer_free(&t->text);
+	t->open = false;
+	if (t->fd >= 0) {
+		errno = 0;
+		if (!dvti_live_close(t->fd) && !t->failed) {
+			t->failed = true;
+			t->error = errno;
+		}
+	}
+	if (t->failed)
+		status = dvti_live_failed(function, t->path, t->error);
+	else if (t->dropped)
+		status = dvti_fail(DVT_ERR_HOST_MEMORY,
+						   "%s: %lld events or parts of the text are missing, since no host memory "
+						   "was left for them; trace a shorter time, or free arrays",
+						   function, (long long)t->dropped);
+	dvti_free(t->path);
+	t->path = NULL;
+	return status;
+}
+
+DVT_API dvt_status dvt_trace_end(void) {
+	dvti_trace *t = &dvti_the_trace;
+	const bool mine = dvti_atomic_load(&t->process) == dvti_process_id();
+	dvt_status status = DVT_OK;
+	bool open = false;
+	if (mine) {
+		dvti_settle_all();
+		dvti_mutex_lock(&dvti_trace_lock);
+		open = t->open;
+		if (open)
+			status = dvti_trace_close(t);
+		dvti_mutex_unlock(&dvti_trace_lock);
+	}
+	if (!open)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "dvt_trace_end: no trace has begun; expected a call of dvt_trace_begin "
+						 "before: call it once for each end");
+	return status;
+}
+
+/* ---- the table of copies ---- */
+static void dvti_trace_line_text(dvti_text *text, const dvti_line_copies *one, bool others) {
+	char from[24], to[24];
+	snprintf(from, sizeof from, one->from.id < 0 ? "all GPUs" : "%s(%d)",
+			 dvti_is_host_memory(one->from) ? "cpu" : "gpu", one->from.id);
+	snprintf(to, sizeof to, one->to.id < 0 ? "all GPUs" : "%s(%d)",
+			 dvti_is_host_memory(one->to) ? "cpu" : "gpu", one->to.id);
+	dvti_text_add(text, "%14lld %8lld  %-8s %-8s  %-24s ", (long long)one->bytes,
+				  (long long)one->count, others ? "" : from, others ? "" : to,
+				  others ? "" : one->name);
+	if (others)
+		dvti_text_add(text, "other lines\n");
+	else if (one->file)
+		dvti_text_add(text, "%s:%d\n", one->file, one->line);
+	else
+		dvti_text_add(text, "not known\n");
+}
+
+DVT_API size_t dvt_transfers_format(char *buffer, size_t size) {
+	dvti_trace *t = &dvti_the_trace;
+	dvti_text text = dvti_text_begin(buffer, size);
+	bool done[DVTI_TRACE_LINES + 1];
+	int i, turn;
+	memset(done, 0, sizeof done);
+	dvti_text_add(&text, "%14s %8s  %-8s %-8s  %-24s Line\n", "Bytes", "Copies", "From", "To",
+				  "Function");
+	dvti_mutex_lock(&dvti_trace_lock);
+	for (turn = 0; turn < t->n_copied; turn++) {
+		int best = -1;
+		for (i = 0; i < t->n_copied; i++)
+			if (!done[i] && (best < 0 || t->copied[i].bytes > t->copied[best].bytes))
+				best = i;
+		done[best] = true;
+		dvti_trace_line_text(&text, &t->copied[best], false);
+	}
+	if (t->copied[DVTI_TRACE_LINES].count)
+		dvti_trace_line_text(&text, &t->copied[DVTI_TRACE_LINES], true);
+	dvti_mutex_unlock(&dvti_trace_lock);
+	return text.length;
+}
+
+/* The table may grow between the two calls; then it is cut. */
+DVT_API void dvt_print_transfers(void) {
+	size_t length = dvt_transfers_format(NULL, 0);
+	char *buffer = (char *)dvti_alloc(length + 1);
+	if (!buffer) {
+		dvti_fail_memory("dvt_print_transfers", (int64_t)length + 1);
+		return;
+	}
+	dvt_transfers_format(buffer, length + 1);
+	fputs(buffer, stdout);
+	dvti_free(buffer);
+}
+
+#undef DVTI_TRACE_TEXT
+#undef DVTI_TRACE_ROW
+#undef DVTI_TRACE_SECONDS
+#undef DVTI_TRACE_LINES
+/* ==== end dvt_trace.c ==== */
+/* ==== begin src/5_io/dvt_trace_text.c ==== */
+/* The text of a trace: objects of the Trace Event Format. Numbers ignore the locale. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/5_io/dvt_trace_text.c"
+#endif
+
+DVTI_FN void dvti_trace_string(dvti_writer *out, const char *text) {
+	static const char digits[] = "0123456789abcdef";
+	for (; *text; text++) {
+		unsigned char c = (unsigned char)*text;
+		char code[7] = "\\u0000";
+		code[4] = digits[c >> 4];
+		code[5] = digits[c & 15];
+		if (c < 0x20 || c == '"' || c == '\\')
+			dvti_writer_text(out, code);
+		else
+			dvti_writer_bytes(out, text, 1);
+	}
+}
+
+/* Writes seconds as microseconds with three decimals. */
+static void dvti_trace_time(dvti_writer *out, double seconds) {
+	int64_t ns = seconds > 0 ? (int64_t)(seconds * 1e9 + 0.5) : 0, digit;
+	dvti_writer_int(out, ns / 1000);
+	dvti_writer_text(out, ".");
+	for (digit = 100; digit; digit /= 10)
+		dvti_writer_int(out, ns / digit % 10);
+}
+
+DVTI_FN void dvti_trace_ctx(dvti_writer *out, dvt_ctx ctx) {
+	dvti_writer_text(out, ctx.id < 0 ? "all GPUs" : dvti_is_host_memory(ctx) ? "cpu(" : "gpu(");
+	if (ctx.id >= 0) {
+		dvti_writer_int(out, ctx.id);
+		dvti_writer_text(out, ")");
+	}
+}
+
+static void dvti_trace_dims(dvti_writer *out, const int64_t *dim, int n) {
+	int i;
+	dvti_writer_text(out, "(");
+	for (i = 0; i < n; i++) {
+		dvti_writer_text(out, i ? ", " : "");
+		dvti_writer_int(out, dim[i]);
+	}
+	dvti_writer_text(out, n == 1 ? ",)" : ")");
+}
+
+DVTI_FN void dvti_trace_object(dvti_writer *out, const char *name, const char *category,
+							   const char *phase, int process, int row, double at) {
+	dvti_writer_text(out, "{\"name\":\"");
+	dvti_trace_string(out, name);
+	dvti_writer_text(out, "\",\"cat\":\"");
+	dvti_writer_text(out, category);
+	dvti_writer_text(out, "\",\"ph\":\"");
+	dvti_writer_text(out, phase);
+	dvti_writer_text(out, "\",\"pid\":");
+	dvti_writer_int(out, process);
+	dvti_writer_text(out, ",\"tid\":");
+	dvti_writer_int(out, row);
+	dvti_writer_text(out, ",\"ts\":");
+	dvti_trace_time(out, at);
+}
+
+DVTI_FN void dvti_trace_slice(dvti_writer *out, const char *name, const char *category, int process,
+							  int row, double begin, double end) {
+	dvti_trace_object(out, name, category, "X", process, row, begin);
+	dvti_writer_text(out, ",\"dur\":");
+	dvti_trace_time(out, end - begin);
+	dvti_writer_text(out, ",\"args\":{");
+}
+
+DVTI_FN void dvti_trace_name(dvti_writer *out, int process, int row, const char *name, int number) {
+	dvti_trace_object(out, row ? "thread_name" : "process_name", "__metadata", "M", process, row,
+					  0);
+	dvti_writer_text(out, ",\"args\":{\"name\":\"");
+	dvti_writer_text(out, name);
+	if (number >= 0)
+		dvti_writer_int(out, number);
+	dvti_writer_text(out, row || number < 0 ? "\"}},\n" : ")\"}},\n");
+}
+
+DVTI_FN void dvti_trace_arrow(dvti_writer *out, const char *phase, const dvti_event *e, int process,
+							  int row, double start) {
+	dvti_trace_object(out, "launch", "launch", phase, process, row, e->begin - start);
+	dvti_writer_text(out, ",\"id\":");
+	dvti_writer_int(out, e->number);
+	dvti_writer_text(out, *phase == 'f' ? ",\"bp\":\"e\"},\n" : "},\n");
+}
+
+static void dvti_trace_view(dvti_writer *out, const dvti_view *view) {
+	dvti_writer_text(out, dvt_dtype_name(view->dtype));
+	dvti_writer_text(out, " ");
+	dvti_trace_dims(out, view->dim, view->ndim);
+}
+
+DVTI_FN void dvti_trace_launch(dvti_writer *out, const dvti_launch *launch) {
+	double products = dvti_multiply_adds(launch);
+	int i;
+	dvti_writer_text(out, ",\"kernel\":\"");
+	dvti_writer_text(out, launch->kernel->name);
+	if (launch->n_out) {
+		dvti_writer_text(out, "\",\"dtype\":\"");
+		dvti_writer_text(out, dvt_dtype_name(launch->out[0].dtype));
+		dvti_writer_text(out, "\",\"shape\":\"");
+		dvti_trace_dims(out, launch->out[0].dim, launch->out[0].ndim);
+	}
+	dvti_writer_text(out, "\",\"inputs\":\"");
+	for (i = 0; i < launch->n_in; i++) {
+		dvti_writer_text(out, i ? ", " : "");
+		dvti_trace_view(out, &launch->in[i]);
+	}
+	dvti_writer_text(out, "\"");
+	if (products > 0) {
+		dvti_writer_text(out, ",\"multiply_adds\":");
+		dvti_writer_int(out, products < 9e18 ? (int64_t)products : INT64_MAX);
+	}
+}
+
+DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
+	int64_t dim[2];
+	dim[0] = p->n;
+	dim[1] = p->m;
+	dvti_writer_text(out, ",\"kernel\":\"matmul\",\"dtype\":\"");
+	dvti_writer_text(out, dvt_dtype_name(p->dtype));
+	dvti_writer_text(out, "\",\"shape\":\"");
+	dvti_trace_dims(out, dim, 2);
+	dvti_writer_text(out, "\",\"multiply_adds\":");
+	dvti_writer_int(out, p->n * p->m * p->k);
+}
+/* ==== end dvt_trace_text.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 216 "src/devtensor_spine.h"
+#endif
+#if defined(DEVTENSOR_NO_FORMATS)
+/* ==== begin src/5_io/dvt_formats_off.c ==== */
+/* The functions of a build with DEVTENSOR_NO_FORMATS: those of the formats it leaves out fail. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/5_io/dvt_formats_off.c"
+#endif
+
+#if defined(DEVTENSOR_NO_FORMATS)
+
+DVTI_FN dvt_status dvti_no_formats(const char *function) {
+	return dvti_fail(DVT_ERR_NOT_BUILT,
+					 "%s: this build was compiled with DEVTENSOR_NO_FORMATS, which leaves this "
+					 "format out; use .npy, .params, IDX or bytes, or compile without that switch",
+					 function);
+}
+
+/* ---- gzip ---- */
+DVTI_FN bool dvti_source_gunzip(dvti_source *in) {
+	if (!dvti_source_peek(in, 2) || in->at[0] != 0x1f || in->at[1] != 0x8b)
+		return true;
+	dvti_no_formats(in->function);
+	in->reported = true;
+	return false;
+}
+
+DVTI_FN bool dvti_unpack_more(dvti_source *in) {
+	(void)in;
+	return false;
+}
+
+DVTI_FN void dvti_unpack_free(dvti_unpack *unpack) {
+	(void)unpack;
+}
+
+/* ---- rows of the table of lists ---- */
+#define DVTI_OFF_READS(name) \
+	DVTI_FN dvt_array_list *name(dvti_source *in, dvt_ctx ctx) { \
+		(void)ctx; \
+		dvti_no_formats(in->function); \
+		return NULL; \
+	}
+#define DVTI_OFF_SAVES(name) \
+	DVTI_FN dvt_status name(const char *function, const char *path, dvt_array *const *arrays, \
+							const char *const *names, int n) { \
+		(void)path, (void)arrays, (void)names, (void)n; \
+		return dvti_no_formats(function); \
+	}
+
+DVTI_OFF_READS(dvti_npz_list)
+DVTI_OFF_READS(dvti_safetensors_list)
+DVTI_OFF_READS(dvti_shards_list)
+DVTI_OFF_READS(dvti_gguf_list)
+DVTI_OFF_SAVES(dvti_npz_save)
+DVTI_OFF_SAVES(dvti_safetensors_save)
+
+/* ---- public functions ---- */
+static void dvti_off_nothing(dvt_array **x) {
+	if (x)
+		*x = NULL;
+}
+
+#define DVTI_OFF(type, none, name, parameters, unused) \
+	DVT_API type name parameters { \
+		unused; \
+		dvti_no_formats(#name); \
+		return none; \
+	}
+#define DVTI_OFF_LOAD(type, name) \
+	DVTI_OFF(type, NULL, dvt_load_##name, (const char *path, dvt_ctx ctx), \
+			 ((void)path, (void)ctx)) \
+	DVTI_OFF(type, NULL, dvt_read_##name, (const void *data, size_t bytes, dvt_ctx ctx), \
+			 ((void)data, (void)bytes, (void)ctx))
+#define DVTI_OFF_CSV(type, name) \
+	DVTI_OFF(type, NULL, dvt_load_##name, \
+			 (const char *path, const dvt_csv_options *options, dvt_ctx ctx), \
+			 ((void)path, (void)options, (void)ctx)) \
+	DVTI_OFF(type, NULL, dvt_read_##name, \
+			 (const void *data, size_t bytes, const dvt_csv_options *options, dvt_ctx ctx), \
+			 ((void)data, (void)bytes, (void)options, (void)ctx))
+DVTI_OFF_LOAD(dvt_array_list *, npz)
+DVTI_OFF_LOAD(dvt_array_list *, safetensors)
+DVTI_OFF_LOAD(dvt_array_list *, gguf)
+DVTI_OFF_LOAD(dvt_array *, image)
+DVTI_OFF_CSV(dvt_array *, csv)
+DVTI_OFF_CSV(dvt_array_list *, csv_columns)
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_npz,
+		 (const char *path, dvt_array *const *arrays, const char *const *names, int n),
+		 ((void)path, (void)arrays, (void)names, (void)n))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_npz_compressed,
+		 (const char *path, dvt_array *const *arrays, const char *const *names, int n),
+		 ((void)path, (void)arrays, (void)names, (void)n))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_safetensors,
+		 (const char *path, dvt_array *const *arrays, const char *const *names, int n,
+		  const char *const *metadata),
+		 ((void)path, (void)arrays, (void)names, (void)n, (void)metadata))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_image, (const char *path, dvt_array *x),
+		 ((void)path, (void)x))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_csv,
+		 (const char *path, dvt_array *x, const char *const *column_names),
+		 ((void)path, (void)x, (void)column_names))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_read_cifar10,
+		 (const void *data, size_t bytes, dvt_array **x, dvt_array **y),
+		 ((void)data, (void)bytes, dvti_off_nothing(x), dvti_off_nothing(y)))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_read_cifar100,
+		 (const void *data, size_t bytes, dvt_cifar100_labels labels, dvt_array **x, dvt_array **y),
+		 ((void)data, (void)bytes, (void)labels, dvti_off_nothing(x), dvti_off_nothing(y)))
+DVTI_OFF(dvt_board *, NULL, dvt_board_new, (const char *folder), (void)folder)
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_scalar,
+		 (dvt_board * board, const char *tag, double value, int64_t step),
+		 ((void)board, (void)tag, (void)value, (void)step))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_histogram,
+		 (dvt_board * board, const char *tag, dvt_array *x, int64_t step),
+		 ((void)board, (void)tag, (void)x, (void)step))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_image,
+		 (dvt_board * board, const char *tag, dvt_array *x, int64_t step),
+		 ((void)board, (void)tag, (void)x, (void)step))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
+		 (dvt_board * board, const char *tag, const char *text, int64_t step),
+		 ((void)board, (void)tag, (void)text, (void)step))
+
+#undef DVTI_OFF
+#undef DVTI_OFF_LOAD
+#undef DVTI_OFF_CSV
+#undef DVTI_OFF_READS
+#undef DVTI_OFF_SAVES
+
+#endif
+/* ==== end dvt_formats_off.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 218 "src/devtensor_spine.h"
+#endif
+#else
+/* ==== begin src/5_io/dvt_board.c ==== */
+/* Event files of TensorBoard: scalars, histograms, images, texts.
+
+   A file is a sequence of records. Each has a protocol buffer with one Event:
+
+       | length, 8 bytes | CRC of the length | Event | CRC of the Event |
+
+   CRCs are CRC-32C, rotated by 15 bits plus a constant. Every record is written at once, so a
+   reader never waits for a buffer. Source: tensorflow/core, lib/io/record_writer.h,
+   util/event.proto, framework/summary.proto and tensor.proto. */
+#ifdef DEVTENSOR_LINES
+#line 10 "src/5_io/dvt_board.c"
+#endif
+
+/* The numbers of the fields that are written. */
+enum {
+	DVTI_BOARD_EVENT_TIME = 1,
+	DVTI_BOARD_EVENT_STEP = 2,
+	DVTI_BOARD_EVENT_VERSION = 3,
+	DVTI_BOARD_EVENT_SUMMARY = 5,
+	DVTI_BOARD_SUMMARY_VALUE = 1,
+	DVTI_BOARD_VALUE_TAG = 1,
+	DVTI_BOARD_VALUE_NUMBER = 2,
+	DVTI_BOARD_VALUE_IMAGE = 4,
+	DVTI_BOARD_VALUE_HISTOGRAM = 5,
+	DVTI_BOARD_VALUE_TENSOR = 8,
+	DVTI_BOARD_VALUE_METADATA = 9
+};
+
+struct dvt_board {
+	dvti_object object;
+	char *path;
+	int fd;
+	double began; /* dvti_now() at `time` */
+	double time;  /* seconds since 1970 */
+	dvti_crc crc;
+};
+
+/* ---- protocol buffers ---- */
+static void dvti_proto_number(dvti_writer *out, uint64_t value) {
+	for (; value >= 128; value >>= 7)
+		dvti_writer_le(out, (value & 127) | 128, 1);
+	dvti_writer_le(out, value, 1);
+}
+
+static void dvti_proto_int(dvti_writer *out, int field, int64_t value) {
+	dvti_proto_number(out, (uint64_t)field << 3);
+	dvti_proto_number(out, (uint64_t)value);
+}
+
+static void dvti_proto_double(dvti_writer *out, int field, double value) {
+	uint64_t bits;
+	memcpy(&bits, &value, 8);
+	dvti_proto_number(out, (uint64_t)field << 3 | 1);
+	dvti_writer_le(out, bits, 8);
+}
+
+static void dvti_proto_float(dvti_writer *out, int field, float value) {
+	uint32_t bits;
+	memcpy(&bits, &value, 4);
+	dvti_proto_number(out, (uint64_t)field << 3 | 5);
+	dvti_writer_le(out, bits, 4);
+}
+
+static void dvti_proto_bytes(dvti_writer *out, int field, const void *bytes, size_t n) {
+	dvti_proto_number(out, (uint64_t)field << 3 | 2);
+	dvti_proto_number(out, n);
+	dvti_writer_bytes(out, bytes, n);
+}
+
+/* Adds `part` as a message or list, and frees it. */
+static void dvti_proto_part(dvti_writer *out, int field, dvti_writer *part) {
+	dvti_proto_bytes(out, field, part->at, part->length);
+	out->failed = out->failed || part->failed;
+	dvti_writer_free(part);
+}
+
+/* ---- records ---- */
+static void dvti_board_crc(const dvt_board *board, dvti_writer *out, const void *bytes, size_t n) {
+	uint32_t crc = dvti_crc_more(&board->crc, 0, bytes, n);
+	dvti_writer_le(out, (uint32_t)((crc >> 15 | crc << 17) + 0xa282ead8u), 4);
+}
+
+/* Writes an Event in one record, and frees it. */
+static dvt_status dvti_board_write(const char *function, dvt_board *board, dvti_writer *event) {
+	dvti_writer record = dvti_writer_begin();
+	dvt_status status = DVT_OK;
+	dvti_writer_le(&record, event->length, 8);
+	if (!record.failed)
+		dvti_board_crc(board, &record, record.at, 8);
+	dvti_writer_bytes(&record, event->at, event->length);
+	dvti_board_crc(board, &record, event->at, event->length);
+	errno = 0;
+	if (event->failed || record.failed)
+		status = dvti_fail_memory(function, (int64_t)event->length * 2);
+	else if (!dvti_live_write(board->fd, record.at, record.length))
+		status = dvti_live_failed(function, board->path, errno);
+	dvti_writer_free(&record);
+	dvti_writer_free(event);
+	return status;
+}
+
+static dvti_writer dvti_board_event(const dvt_board *board) {
+	dvti_writer event = dvti_writer_begin();
+	dvti_proto_double(&event, DVTI_BOARD_EVENT_TIME, board->time + (dvti_now() - board->began));
+	return event;
+}
+
+/* Begins a value of a summary. */
+static dvti_writer dvti_board_value(const char *tag) {
+	dvti_writer value = dvti_writer_begin();
+	dvti_proto_bytes(&value, DVTI_BOARD_VALUE_TAG, tag, strlen(tag));
+	return value;
+}
+
+/* Writes an Event whose summary has that value, and frees the value. */
+static dvt_status dvti_board_add(const char *function, dvt_board *board, int64_t step,
+								 dvti_writer *value) {
+	dvti_writer event = dvti_board_event(board), summary = dvti_writer_begin();
+	dvti_proto_int(&event, DVTI_BOARD_EVENT_STEP, step);
+	dvti_proto_part(&summary, DVTI_BOARD_SUMMARY_VALUE, value);
+	dvti_proto_part(&event, DVTI_BOARD_EVENT_SUMMARY, &summary);
+	return dvti_board_write(function, board, &event);
+}
+
+/* ---- the board ---- */
+static void dvti_board_destroy(void *object) {
+	dvt_board *board = (dvt_board *)object;
+	if (board->fd >= 0)
+		(void)dvti_live_close(board->fd);
+	dvti_free(board->path);
+	dvti_free(board);
+}
+
+static bool dvti_board_open(const char *function, dvt_board *board, const char *folder) {
+	static dvti_atomic serial;
+	dvti_writer event;
+	size_t size = strlen(folder) + 100;
+	board->path = (char *)dvti_alloc(size);
+	if (!board->path) {
+		dvti_fail_memory(function, (int64_t)size);
+		return false;
+	}
+#if !defined(DEVTENSOR_NO_FILES)
+	errno = 0;
+	if (!dvti_directories_make(folder)) {
+		dvti_live_failed(function, folder, errno);
+		return false;
+	}
+#endif
+	snprintf(board->path, size, "%s/events.out.tfevents.%010lld.devtensor.%lld.%lld", folder,
+			 (long long)time(NULL), (long long)dvti_process_id(),
+			 (long long)dvti_atomic_add(&serial, 1) - 1);
+	board->fd = dvti_live_open(function, board->path);
+	if (board->fd < 0)
+		return false;
+	board->time = (double)time(NULL);
+	board->began = dvti_now();
+	dvti_crc_build_of(&board->crc, 0x82f63b78u);
+	event = dvti_board_event(board);
+	dvti_proto_bytes(&event, DVTI_BOARD_EVENT_VERSION, "brain.Event:2", 13);
+	return dvti_board_write(function, board, &event) == DVT_OK;
+}
+
+DVT_API dvt_board *dvt_board_new(const char *folder) {
+	static const char *const function = "dvt_board_new";
+	dvt_board *board;
+	if (!folder) {
+		dvti_null(function, "folder");
+		return NULL;
+	}
+	board = (dvt_board *)dvti_alloc_zero(sizeof *board);
+	if (!board) {
+		dvti_fail_memory(function, (int64_t)sizeof *board);
+		return NULL;
+	}
+	board->fd = -1;
+	if (dvti_board_open(function, board, folder) &&
+		dvti_object_begin(board, dvti_board_destroy, function))
+		return board;
+	dvti_board_destroy(board);
+	return NULL;
+}
+
+static dvt_status dvti_board_check(const char *function, const dvt_board *board, const char *tag) {
+	return board && tag ? DVT_OK : dvti_null(function, board ? "tag" : "board");
+}
+
+DVT_API dvt_status dvt_board_scalar(dvt_board *board, const char *tag, double value, int64_t step) {
+	static const char *const function = "dvt_board_scalar";
+	dvti_writer out;
+	dvt_status status = dvti_board_check(function, board, tag);
+	if (status != DVT_OK)
+		return status;
+	out = dvti_board_value(tag);
+	dvti_proto_float(&out, DVTI_BOARD_VALUE_NUMBER, (float)value);
+	return dvti_board_add(function, board, step, &out);
+}
+
+DVT_API dvt_status dvt_board_text(dvt_board *board, const char *tag, const char *text,
+								  int64_t step) {
+	static const char *const function = "dvt_board_text";
+	dvti_writer out, plugin, metadata, extent, shape, tensor;
+	dvt_status status = dvti_board_check(function, board, tag);
+	if (status != DVT_OK || !text)
+		return status != DVT_OK ? status : dvti_null(function, "text");
+	out = dvti_board_value(tag);
+	plugin = dvti_writer_begin(); /* SummaryMetadata.PluginData */
+	metadata = dvti_writer_begin();
+	dvti_proto_bytes(&plugin, 1, "text", 4);
+	dvti_proto_part(&metadata, 1, &plugin);
+	dvti_proto_part(&out, DVTI_BOARD_VALUE_METADATA, &metadata);
+	extent = dvti_writer_begin(); /* a TensorProto of one string, shape (1,) */
+	shape = dvti_writer_begin();
+	tensor = dvti_writer_begin();
+	dvti_proto_int(&extent, 1, 1);
+	dvti_proto_part(&shape, 2, &extent);
+	dvti_proto_int(&tensor, 1, 7); /* DT_STRING */
+	dvti_proto_part(&tensor, 2, &shape);
+	dvti_proto_bytes(&tensor, 8, text, strlen(text));
+	dvti_proto_part(&out, DVTI_BOARD_VALUE_TENSOR, &tensor);
+	return dvti_board_add(function, board, step, &out);
+}
+
+DVT_API dvt_status dvt_board_image(dvt_board *board, const char *tag, dvt_array *x, int64_t step) {
+	static const char *const function = "dvt_board_image";
+	dvti_writer out, message, png;
+	dvti_image image;
+	dvt_scope_guard scope;
+	dvt_status status = dvti_board_check(function, board, tag);
+	if (status != DVT_OK || !x)
+		return status != DVT_OK ? status : dvti_null(function, "x");
+	scope = dvt_scope_begin();
+	png = dvti_writer_begin();
+	status = dvti_image_encode(function, x, &png, &image);
+	if (status == DVT_OK) {
+		out = dvti_board_value(tag);
+		message = dvti_writer_begin();
+		dvti_proto_int(&message, 1, image.height);
+		dvti_proto_int(&message, 2, image.width);
+		dvti_proto_int(&message, 3, image.channels); /* of the color space: gray 1 to RGBA 4 */
+		dvti_proto_bytes(&message, 4, png.at, png.length);
+		dvti_proto_part(&out, DVTI_BOARD_VALUE_IMAGE, &message);
+		status = dvti_board_add(function, board, step, &out);
+	}
+	dvti_writer_free(&png);
+	dvt_scope_end(&scope);
+	return status;
+}
+
+/* A bucket has a limit, its upper edge; the first one begins at the smallest value. */
+DVT_API dvt_status dvt_board_histogram(dvt_board *board, const char *tag, dvt_array *x,
+									   int64_t step) {
+	static const char *const function = "dvt_board_histogram";
+	dvti_writer out, message, limits, counts;
+	dvt_histogram h;
+	uint64_t bits;
+	double number;
+	int i;
+	dvt_status status = dvti_board_check(function, board, tag);
+	if (status == DVT_OK)
+		status = x ? dvt_histogram_of(x, DVT_HISTOGRAM_BINS, &h) : dvti_null(function, "x");
+	if (status != DVT_OK)
+		return status;
+	out = dvti_board_value(tag);
+	message = dvti_writer_begin();
+	limits = dvti_writer_begin();
+	counts = dvti_writer_begin();
+	dvti_proto_double(&message, 1, h.low);
+	dvti_proto_double(&message, 2, h.high);
+	dvti_proto_double(&message, 3, (double)h.count);
+	dvti_proto_double(&message, 4, h.sum);
+	dvti_proto_double(&message, 5, h.sum_squares);
+	for (i = 0; i < h.bins; i++) {
+		memcpy(&bits, &h.edge[i + 1], 8);
+		dvti_writer_le(&limits, bits, 8);
+		number = (double)h.bin[i];
+		memcpy(&bits, &number, 8);
+		dvti_writer_le(&counts, bits, 8);
+	}
+	dvti_proto_part(&message, 6, &limits);
+	dvti_proto_part(&message, 7, &counts);
+	dvti_proto_part(&out, DVTI_BOARD_VALUE_HISTOGRAM, &message);
+	return dvti_board_add(function, board, step, &out);
+}
+/* ==== end dvt_board.c ==== */
 /* ==== begin src/5_io/dvt_cifar.c ==== */
 /* CIFAR's binary files (A. Krizhevsky, 2009). A record has 1 label byte (CIFAR-10) or 2 (CIFAR-100:
    coarse, fine), then 3072 pixels: all red ones of 32 rows, then the green and the blue ones. */
@@ -44469,7 +48697,12 @@ DVTI_FN bool dvti_cifar_count(dvti_source *in, dvti_cifar_kind kind, int64_t *n)
 	*n = left / record;
 	if (!in->known)
 		return dvti_source_wrong(in, "its size is not known; expected a regular file");
-	return (left > 0 && left % record == 0) ||
+	if (left == 0)
+		return dvti_source_wrong(in,
+								 "it is empty; expected %lld bytes for each image: fetch the "
+								 "file again",
+								 (long long)record);
+	return left % record == 0 ||
 		   dvti_source_wrong(in,
 							 "it has %lld bytes; expected a multiple of %lld, %d label bytes and "
 							 "%d pixels for each image: unpack or fetch the file again",
@@ -44557,12 +48790,16 @@ DVT_API dvt_status dvt_read_cifar100(const void *data, size_t bytes, dvt_cifar10
 #endif
 
 DVTI_FN void dvti_crc_build(dvti_crc *crc) {
+	dvti_crc_build_of(crc, 0xedb88320u);
+}
+
+DVTI_FN void dvti_crc_build_of(dvti_crc *crc, uint32_t polynomial) {
 	uint32_t i, value;
 	int k;
 	for (i = 0; i < 256; i++) {
 		value = i;
 		for (k = 0; k < 8; k++)
-			value = value >> 1 ^ (value & 1 ? 0xedb88320u : 0);
+			value = value >> 1 ^ (value & 1 ? polynomial : 0);
 		crc->table[0][i] = value;
 	}
 	for (i = 0; i < 256; i++)
@@ -44850,10 +49087,9 @@ static bool dvti_csv_missing(const dvti_csv_table *t, const char *text, size_t n
 	return n == 0 || (missing && strlen(missing) == n && memcmp(text, missing, n) == 0);
 }
 
-/* Converts a cell that is not missing to element i of the buffer. */
-static dvti_parsed dvti_csv_parse(const dvti_csv_table *t, int64_t column, void *to, int64_t i) {
-	size_t n;
-	const char *text = dvti_csv_trimmed(&t->csv, column, &n);
+/* Converts the trimmed text of a cell that is not missing to element i of the buffer. */
+static dvti_parsed dvti_csv_parse(const dvti_csv_table *t, int64_t column, const char *text,
+								  size_t n, void *to, int64_t i) {
 	if (t->csv.cell[column].length > DVTI_CSV_CELL)
 		return DVTI_PARSED_TEXT;
 	return dvti_number_parse(text, n, t->options.decimal_point, t->options.dtype, to, i);
@@ -44970,7 +49206,7 @@ static bool dvti_csv_cell_store(dvti_csv_table *t, int64_t column, int64_t at) {
 				   ? dvti_number_parse("nan", 3, '.', t->options.dtype, t->values, at) ==
 						 DVTI_PARSED
 				   : dvti_csv_wrong_cell(t, column, DVTI_PARSED);
-	parsed = dvti_csv_parse(t, column, t->values, at);
+	parsed = dvti_csv_parse(t, column, text, n, t->values, at);
 	if (t->options.skip_text && *state == DVTI_CSV_UNKNOWN && parsed == DVTI_PARSED_TEXT) {
 		memset(t->values + (size_t)at * size, 0, size);
 		*state = t->rows ? DVTI_CSV_DROPPED : DVTI_CSV_LEFT_OUT;
@@ -45785,610 +50021,6 @@ DVTI_FN int64_t dvti_deflate_end(dvti_deflater *s) {
 #undef DVTI_DEFLATE_LONGEST
 #undef DVTI_DEFLATE_FAR
 /* ==== end dvt_deflate.c ==== */
-/* ==== begin src/5_io/dvt_dlpack.c ==== */
-/* DLPack 1.1 in both directions: https://dmlc.github.io/dlpack. A tensor of another library is read
-   and written by memcpy only, because a program may define its type by <dlpack/dlpack.h>. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/5_io/dvt_dlpack.c"
-#endif
-
-/* The sizes and offsets of dlpack.h on machines with 64-bit addresses. */
-#define DVTI_DL_AT(type, member, offset) (offsetof(type, member) == (offset))
-typedef char dvti_dl_layout
-	[sizeof(void *) != 8 ||
-			 (sizeof(dvt_dl_device) == 8 && sizeof(dvt_dl_dtype) == 4 &&
-			  sizeof(dvt_dl_tensor) == 48 && DVTI_DL_AT(dvt_dl_tensor, device, 8) &&
-			  DVTI_DL_AT(dvt_dl_tensor, ndim, 16) && DVTI_DL_AT(dvt_dl_tensor, dtype, 20) &&
-			  DVTI_DL_AT(dvt_dl_tensor, shape, 24) && DVTI_DL_AT(dvt_dl_tensor, strides, 32) &&
-			  DVTI_DL_AT(dvt_dl_tensor, byte_offset, 40))
-		 ? 1
-		 : -1];
-typedef char dvti_dl_managed_layout
-	[sizeof(void *) != 8 ||
-			 (sizeof(dvt_dl_managed) == 64 && DVTI_DL_AT(dvt_dl_managed, manager, 48) &&
-			  DVTI_DL_AT(dvt_dl_managed, deleter, 56) && sizeof(dvt_dl_versioned) == 80 &&
-			  DVTI_DL_AT(dvt_dl_versioned, manager, 8) &&
-			  DVTI_DL_AT(dvt_dl_versioned, deleter, 16) &&
-			  DVTI_DL_AT(dvt_dl_versioned, flags, 24) && DVTI_DL_AT(dvt_dl_versioned, tensor, 32))
-		 ? 1
-		 : -1];
-#undef DVTI_DL_AT
-
-/* ---- dtypes ---- */
-typedef struct dvti_dl_number {
-	uint8_t code, bits;
-} dvti_dl_number;
-
-/* In the order of dvt_dtype. */
-static const dvti_dl_number dvti_dl_numbers[DVT_DTYPE_COUNT] = {
-	{DVT_DL_FLOAT, 32},  {DVT_DL_FLOAT, 64}, {DVT_DL_FLOAT, 16},
-	{DVT_DL_BFLOAT, 16}, {DVT_DL_INT, 8},    {DVT_DL_UINT, 8},
-	{DVT_DL_INT, 32},    {DVT_DL_INT, 64},   {DVT_DL_BOOL, 8}};
-
-/* Returns "int16", "float32x4", "float8_e4m3fn". */
-static const char *dvti_dl_dtype_text(dvt_dl_dtype dtype) {
-	static const char *const kinds[] = {"int", "uint", "float", "handle", "bfloat", "complex"};
-	static const char *const whole[] = {
-		"bool",           "float8_e3m4",     "float8_e4m3",   "float8_e4m3b11fnuz",
-		"float8_e4m3fn",  "float8_e4m3fnuz", "float8_e5m2",   "float8_e5m2fnuz",
-		"float8_e8m0fnu", "float6_e2m3fn",   "float6_e3m2fn", "float4_e2m1fn"};
-	char *buffer = dvti_name_buffer();
-	dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
-	if (dtype.code < DVTI_LENGTH(kinds))
-		dvti_text_add(&text, "%s%d", kinds[dtype.code], dtype.bits);
-	else if (dtype.code < DVTI_LENGTH(kinds) + DVTI_LENGTH(whole))
-		dvti_text_add(&text, "%s", whole[dtype.code - DVTI_LENGTH(kinds)]);
-	else
-		dvti_text_add(&text, "of kind %d with %d bits", dtype.code, dtype.bits);
-	if (dtype.lanes != 1)
-		dvti_text_add(&text, "x%d", dtype.lanes);
-	return buffer;
-}
-
-static bool dvti_dl_dtype(const char *function, dvt_dl_dtype from, dvt_dtype *to) {
-	int i;
-	for (i = 0; i < DVT_DTYPE_COUNT; i++)
-		if (from.code == dvti_dl_numbers[i].code && from.bits == dvti_dl_numbers[i].bits &&
-			from.lanes == 1) {
-			*to = (dvt_dtype)i;
-			return true;
-		}
-	dvti_fail(DVT_ERR_DTYPE,
-			  "%s: the tensor is %s; expected bool, uint8, int8, int32, int64, float16, bfloat16, "
-			  "float32 or float64: convert it in its library",
-			  function, dvti_dl_dtype_text(from));
-	return false;
-}
-
-/* ---- devices ---- */
-static const char *dvti_dl_device_text(dvt_dl_device device) {
-	static const char *const names[] = {NULL,      "CPU",
-										"CUDA",    "pinned CUDA host memory",
-										"OpenCL",  NULL,
-										NULL,      "Vulkan",
-										"Metal",   "VPI",
-										"ROCm",    "ROCm host memory",
-										"ExtDev",  "CUDA managed memory",
-										"OneAPI",  "WebGPU",
-										"Hexagon", "MAIA",
-										"Trainium"};
-	char *buffer = dvti_name_buffer();
-	const char *name =
-		device.type >= 0 && device.type < DVTI_LENGTH(names) ? names[device.type] : NULL;
-	if (name)
-		snprintf(buffer, DVTI_NAME_SIZE, "%s, device %d", name, (int)device.id);
-	else
-		snprintf(buffer, DVTI_NAME_SIZE, "a device of kind %d, number %d", (int)device.type,
-				 (int)device.id);
-	return buffer;
-}
-
-/* Returns the kind of memory of a context, and the device's number in its kind. */
-static int dvti_dl_memory(dvt_ctx ctx, int32_t *id) {
-	const dvti_backend_kind *kind;
-	dvti_device *open;
-	int64_t limit;
-	int index = 0;
-	*id = 0;
-	if (dvti_is_host_memory(ctx))
-		return DVT_DL_CPU;
-	if (!dvti_device_look(ctx, &open, &kind, &index, &limit))
-		return 0;
-	if (open)
-		dvti_device_end(open);
-	*id = index;
-	return kind->memory;
-}
-
-static bool dvti_dl_ctx(const char *function, dvt_dl_device device, dvt_ctx *ctx) {
-	bool cuda = device.type == DVT_DL_CUDA || device.type == DVT_DL_CUDA_MANAGED;
-	int n = cuda ? dvt_num_gpus() : 0, i;
-	int32_t id;
-	*ctx = dvt_cpu();
-	if (device.type == DVT_DL_CPU || device.type == DVT_DL_CUDA_HOST)
-		return true;
-	for (i = 0; i < n; i++)
-		if (dvti_dl_memory(dvt_gpu(i), &id) == DVT_DL_CUDA && id == device.id) {
-			*ctx = dvt_gpu(i);
-			return true;
-		}
-	if (cuda)
-		dvti_fail(DVT_ERR_NO_DEVICE,
-				  "%s: the tensor is on %s, which is no gpu(i) here; see dvt_print_devices, or "
-				  "copy the tensor to host memory in its library",
-				  function, dvti_dl_device_text(device));
-	else
-		dvti_fail(DVT_ERR_UNSUPPORTED,
-				  "%s: the tensor is on %s; expected CPU or CUDA: copy it to host memory in its "
-				  "library",
-				  function, dvti_dl_device_text(device));
-	return false;
-}
-
-/* ---- import ---- */
-/* Reads a tensor into *memory, of which release and user stay as they are. The shape is copied; the
-   strides remain the tensor's. */
-static bool dvti_dl_read(const char *function, const dvt_dl_tensor *tensor, dvti_memory *memory,
-						 dvt_ctx *ctx) {
-	memset(&memory->shape, 0, sizeof memory->shape);
-	if (!dvti_dl_ctx(function, tensor->device, ctx) ||
-		!dvti_dl_dtype(function, tensor->dtype, &memory->dtype))
-		return false;
-	if (tensor->ndim < 0 || tensor->ndim > DVT_MAX_DIMS) {
-		dvti_fail(DVT_ERR_SHAPE,
-				  "%s: the tensor has %d axes; expected 0 to %d: reshape it in its library",
-				  function, (int)tensor->ndim, DVT_MAX_DIMS);
-		return false;
-	}
-	if (tensor->ndim > 0 && !tensor->shape) {
-		dvti_fail(DVT_ERR_VALUE,
-				  "%s: the tensor has %d axes and no shape; its producer must set it", function,
-				  (int)tensor->ndim);
-		return false;
-	}
-	memory->shape.ndim = tensor->ndim;
-	if (tensor->ndim > 0)
-		memcpy(memory->shape.dim, tensor->shape, (size_t)tensor->ndim * sizeof *tensor->shape);
-	memory->stride = tensor->strides;
-	memory->data = tensor->data;
-	if (tensor->data && tensor->byte_offset <= UINTPTR_MAX - (uintptr_t)tensor->data)
-		memory->data = (char *)tensor->data + (size_t)tensor->byte_offset;
-	else if (tensor->data || dvt_shape_size(memory->shape) > 0) {
-		dvti_fail(DVT_ERR_VALUE,
-				  "%s: the tensor has elements at %s; its producer must set data and byte_offset",
-				  function, tensor->data ? "an offset beyond the address space" : "NULL");
-		return false;
-	}
-	return true;
-}
-
-/* Copies memory that must not be written. A failure does not reach the producer's deleter. The end
-   of the scope waits for the copy. */
-static dvt_array *dvti_dl_copied(const char *function, const dvti_memory *memory, dvt_ctx ctx) {
-	dvt_scope_guard scope = dvt_scope_begin();
-	dvti_memory lent = *memory;
-	dvt_array *x, *copy;
-	lent.release = NULL;
-	x = dvti_array_over(function, &lent, ctx);
-	copy = x ? dvti_array_new(function, x->shape, x->dtype, ctx) : NULL;
-	if (copy && dvti_copy_elements(function, copy, x) != DVT_OK)
-		copy = NULL;
-	dvt_keep(copy);
-	dvt_scope_end(&scope);
-	if (copy)
-		memory->release(memory->user);
-	return copy;
-}
-
-static void dvti_dl_release(void *user) {
-	dvt_dl_managed managed;
-	memcpy(&managed, user, sizeof managed);
-	if (managed.deleter)
-		managed.deleter((dvt_dl_managed *)user);
-}
-
-static void dvti_dl_release_versioned(void *user) {
-	dvt_dl_versioned managed;
-	memcpy(&managed, user, sizeof managed);
-	if (managed.deleter)
-		managed.deleter((dvt_dl_versioned *)user);
-}
-
-DVT_API dvt_array *dvt_from_dlpack(dvt_dl_managed *tensor) {
-	dvt_dl_managed managed;
-	dvti_memory memory;
-	dvt_ctx ctx;
-	if (!tensor) {
-		dvti_null("dvt_from_dlpack", "tensor");
-		return NULL;
-	}
-	memcpy(&managed, tensor, sizeof managed);
-	memory.release = dvti_dl_release;
-	memory.user = tensor;
-	if (!dvti_dl_read("dvt_from_dlpack", &managed.tensor, &memory, &ctx))
-		return NULL;
-	return dvti_array_over("dvt_from_dlpack", &memory, ctx);
-}
-
-/* Another major version may have another layout behind the deleter. */
-DVT_API dvt_array *dvt_from_dlpack_versioned(dvt_dl_versioned *tensor) {
-	static const char function[] = "dvt_from_dlpack_versioned";
-	dvt_dl_versioned managed;
-	dvti_memory memory;
-	uint32_t version[2];
-	dvt_ctx ctx;
-	if (!tensor) {
-		dvti_null(function, "tensor");
-		return NULL;
-	}
-	memcpy(version, tensor, sizeof version);
-	if (version[0] != DVT_DL_MAJOR) {
-		dvti_fail(DVT_ERR_VALUE,
-				  "%s: the tensor has DLPack version %lu.%lu; expected %d: ask its producer for "
-				  "max_version (%d, %d)",
-				  function, (unsigned long)version[0], (unsigned long)version[1], DVT_DL_MAJOR,
-				  DVT_DL_MAJOR, DVT_DL_MINOR);
-		return NULL;
-	}
-	memcpy(&managed, tensor, sizeof managed);
-	memory.release = dvti_dl_release_versioned;
-	memory.user = tensor;
-	if (!dvti_dl_read(function, &managed.tensor, &memory, &ctx))
-		return NULL;
-	return managed.flags & DVT_DL_READ_ONLY ? dvti_dl_copied(function, &memory, ctx)
-											: dvti_array_over(function, &memory, ctx);
-}
-
-/* ---- export ---- */
-/* An exported tensor with what it points to. `tensor` is first: both have one address. */
-typedef struct dvti_dl_export {
-	union {
-		dvt_dl_managed plain;
-		dvt_dl_versioned versioned;
-	} tensor;
-
-	dvti_storage *storage;
-	int64_t shape[DVT_MAX_DIMS], stride[DVT_MAX_DIMS];
-} dvti_dl_export;
-
-static void dvti_dl_export_end(void *tensor) {
-	dvti_dl_export *out = (dvti_dl_export *)tensor;
-	if (!out)
-		return;
-	dvti_storage_release(out->storage);
-	dvti_free(out);
-}
-
-static void dvti_dl_delete(dvt_dl_managed *self) {
-	dvti_dl_export_end(self);
-}
-
-static void dvti_dl_delete_versioned(dvt_dl_versioned *self) {
-	dvti_dl_export_end(self);
-}
-
-/* Describes x in *tensor. Strides of extents below 2 are those of C order, because some libraries
-   compare all of them. Returns false with the error set. */
-static bool dvti_dl_describe(dvti_dl_export *out, dvt_dl_tensor *tensor, dvt_array *x) {
-	bool empty = !dvti_has_elements(&x->shape);
-	int i;
-	memset(tensor, 0, sizeof *tensor);
-	dvti_strides_c(x->shape, out->stride);
-	for (i = 0; i < x->shape.ndim; i++) {
-		out->shape[i] = x->shape.dim[i];
-		if (x->shape.dim[i] > 1 && !empty)
-			out->stride[i] = x->stride[i];
-	}
-	tensor->device.type = dvti_dl_memory(x->storage->ctx, &tensor->device.id);
-	tensor->ndim = x->shape.ndim;
-	tensor->dtype.code = dvti_dl_numbers[x->dtype].code;
-	tensor->dtype.bits = dvti_dl_numbers[x->dtype].bits;
-	tensor->dtype.lanes = 1;
-	tensor->shape = out->shape;
-	tensor->strides = out->stride;
-	if (empty)
-		return true;
-	tensor->data = tensor->device.type == DVT_DL_CPU ? dvti_view_of(x).data
-													 : (void *)(uintptr_t)dvt_cuda_address(x);
-	return tensor->data != NULL;
-}
-
-/* Checks the arguments, and sets *copies to whether x has to be copied. Returns false with the
-   error set if it cannot be exported. */
-static bool dvti_dl_exportable(const char *function, dvt_array *x, dvt_dl_copy copy, bool versioned,
-							   bool *copies) {
-	bool negative = false;
-	int32_t id;
-	int i;
-	if (!x) {
-		dvti_null(function, "x");
-		return false;
-	}
-	if ((int)copy < DVT_DL_COPY_IF_NEEDED || copy > DVT_DL_COPY_NEVER) {
-		dvti_fail(DVT_ERR_VALUE, "%s: copy is %d; expected a value of dvt_dl_copy", function,
-				  (int)copy);
-		return false;
-	}
-	if (!dvti_dl_memory(x->storage->ctx, &id)) {
-		dvti_fail(DVT_ERR_CONTEXT,
-				  "%s: x is %s; other libraries cannot use the memory of a virtual GPU: export "
-				  "dvt_copyto(x, dvt_cpu())",
-				  function, dvti_describe(x));
-		return false;
-	}
-	for (i = 0; i < x->shape.ndim && dvti_has_elements(&x->shape); i++)
-		negative = negative || (x->stride[i] < 0 && x->shape.dim[i] > 1);
-	*copies = copy == DVT_DL_COPY_ALWAYS || negative || (x->broadcast && !versioned);
-	if (*copies && copy == DVT_DL_COPY_NEVER) {
-		dvti_fail(DVT_ERR_VALUE,
-				  "%s: x (%s) has negative strides, which many libraries refuse; export a copy, or "
-				  "reverse it in the other library",
-				  function, dvti_describe(x));
-		return false;
-	}
-	return true;
-}
-
-/* Returns a record that keeps the memory of x, or of a copy, and describes it in *tensor. NULL with
-   the error set. */
-static dvti_dl_export *dvti_dl_export_new(const char *function, dvt_array *x, bool copies,
-										  dvt_dl_tensor *tensor) {
-	dvti_dl_export *out = (dvti_dl_export *)dvti_alloc_zero(sizeof *out);
-	dvt_scope_guard scope;
-	dvt_array *from = x;
-	if (!out) {
-		dvti_fail_memory(function, (int64_t)sizeof *out);
-		return NULL;
-	}
-	scope = dvt_scope_begin();
-	if (copies) {
-		from = dvti_array_new(function, x->shape, x->dtype, x->storage->ctx);
-		if (from && dvti_copy_elements(function, from, x) != DVT_OK)
-			from = NULL;
-	}
-	if (from && dvti_dl_describe(out, tensor, from)) {
-		dvti_storage_own(from->storage);
-		out->storage = from->storage;
-	} else {
-		dvti_free(out);
-		out = NULL;
-	}
-	dvt_scope_end(&scope);
-	return out;
-}
-
-DVT_API dvt_dl_managed *dvt_to_dlpack(dvt_array *x) {
-	static const char function[] = "dvt_to_dlpack";
-	dvt_dl_managed managed;
-	dvti_dl_export *out;
-	bool copies;
-	if (!dvti_dl_exportable(function, x, DVT_DL_COPY_IF_NEEDED, false, &copies))
-		return NULL;
-	memset(&managed, 0, sizeof managed);
-	out = dvti_dl_export_new(function, x, copies, &managed.tensor);
-	if (!out)
-		return NULL;
-	managed.manager = out;
-	managed.deleter = dvti_dl_delete;
-	memcpy(out, &managed, sizeof managed);
-	return (dvt_dl_managed *)out;
-}
-
-DVT_API dvt_dl_versioned *dvt_to_dlpack_versioned(dvt_array *x, dvt_dl_copy copy) {
-	static const char function[] = "dvt_to_dlpack_versioned";
-	dvt_dl_versioned managed;
-	dvti_dl_export *out;
-	bool copies;
-	if (!dvti_dl_exportable(function, x, copy, true, &copies))
-		return NULL;
-	memset(&managed, 0, sizeof managed);
-	out = dvti_dl_export_new(function, x, copies, &managed.tensor);
-	if (!out)
-		return NULL;
-	managed.major = DVT_DL_MAJOR;
-	managed.minor = DVT_DL_MINOR;
-	managed.manager = out;
-	managed.deleter = dvti_dl_delete_versioned;
-	managed.flags = copies ? DVT_DL_IS_COPIED : x->broadcast ? DVT_DL_READ_ONLY : 0;
-	memcpy(out, &managed, sizeof managed);
-	return (dvt_dl_versioned *)out;
-}
-/* ==== end dvt_dlpack.c ==== */
-/* ==== begin src/5_io/dvt_files.c ==== */
-/* Files that appear only when they are complete. Output goes to a temporary file in the same
-   directory. It is synced to disk before it replaces the old file. It gets the old file's mode and,
-   as far as this process may, owner and group. A symbolic link is kept, and its target is replaced.
-   A device, a pipe or /dev/stdout is written in place. */
-#ifdef DEVTENSOR_LINES
-#line 5 "src/5_io/dvt_files.c"
-#endif
-
-#if defined(DEVTENSOR_NO_FILES)
-static bool dvti_no_files(const char *function) {
-	dvti_fail(DVT_ERR_NOT_BUILT,
-			  "%s: this build was compiled with DEVTENSOR_NO_FILES; read the bytes yourself and "
-			  "use the form that takes memory, or compile without that switch",
-			  function);
-	return false;
-}
-
-DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path) {
-	dvti_source_memory(in, function, NULL, 0);
-	return path ? dvti_no_files(function) : (dvti_null(function, "path"), false);
-}
-
-DVTI_FN bool dvti_file_begin(dvti_file_out *out, const char *function, const char *path) {
-	memset(out, 0, sizeof *out);
-	return path ? dvti_no_files(function) : (dvti_null(function, "path"), false);
-}
-
-DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n) {
-	(void)out;
-	(void)bytes;
-	(void)n;
-}
-
-DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
-	(void)ok;
-	return dvti_no_files(out->function) ? DVT_OK : DVT_ERR_NOT_BUILT;
-}
-#else
-
-#define DVTI_FILE_BUFFER 65536
-
-/* Reports only the first failure. */
-static bool dvti_file_fail(dvti_file_out *out, const char *what, int error, const char *advice) {
-	if (!out->failed)
-		dvti_fail(DVT_ERR_IO, "%s: \"%.300s\" could not be %s: %s; %s", out->function, out->path,
-				  what, error ? strerror(error) : "unknown reason", advice);
-	out->failed = true;
-	return false;
-}
-
-static bool dvti_file_fail_memory(dvti_file_out *out, size_t bytes) {
-	if (!out->failed)
-		dvti_fail_memory(out->function, (int64_t)bytes);
-	out->failed = true;
-	return false;
-}
-
-static const char *const dvti_file_advice = "check the path, its permissions and the free space";
-
-/* Tries another name when one is taken, by a file that a process with the same id left behind. */
-static bool dvti_file_create(dvti_file_out *out, const dvti_fd_info *like) {
-	static dvti_atomic counter;
-	size_t directory = dvti_path_directory(out->target), capacity = directory + 80;
-	int tries, error = 0;
-	out->temporary = (char *)dvti_alloc(capacity);
-	if (!out->temporary)
-		return dvti_file_fail_memory(out, capacity);
-	memcpy(out->temporary, out->target, directory);
-	for (tries = 0; tries < 100; tries++) {
-		snprintf(out->temporary + directory, capacity - directory, ".devtensor-%lld-%lld.tmp",
-				 (long long)dvti_process_id(), (long long)dvti_atomic_add(&counter, 1));
-		errno = 0;
-		out->fd = dvti_fd_create(out->temporary, like);
-		error = errno;
-		if (out->fd >= 0)
-			return true;
-		if (error != EEXIST)
-			break;
-	}
-	dvti_free(out->temporary);
-	out->temporary = NULL;
-	return dvti_file_fail(
-		out, "written", error,
-		"the directory must exist and allow new files: data go to a new file, which "
-		"replaces the old one when it is complete");
-}
-
-/* Opens an existing file first. That shows whether it is writable, what kind of file it is, and
-   which mode and owner the new file needs. */
-static bool dvti_file_open(dvti_file_out *out) {
-	dvti_fd_info info;
-	int given, error;
-	errno = 0;
-	out->target = dvti_file_target(out->path);
-	error = errno;
-	if (!out->target)
-		return error == ENOMEM ? dvti_file_fail_memory(out, strlen(out->path))
-							   : dvti_file_fail(out, "written", error, dvti_file_advice);
-	given = dvti_fd_of_path(out->target);
-	if (given >= 0) {
-		/* Duplicates the descriptor. Opening the path would truncate the file or rewind it. */
-		if (given == 1)
-			fflush(stdout);
-		errno = 0;
-		out->fd = dvti_fd_duplicate(given);
-		return out->fd >= 0 || dvti_file_fail(out, "written", errno, dvti_file_advice);
-	}
-	errno = 0;
-	out->fd = dvti_fd_open_write(out->target, &info);
-	error = errno;
-	if (out->fd < 0 && error != ENOENT)
-		return dvti_file_fail(out, "written", error, dvti_file_advice);
-	if (out->fd >= 0 && !info.regular)
-		return true;
-	if (out->fd < 0)
-		return dvti_file_create(out, NULL);
-	(void)dvti_fd_close(out->fd);
-	out->fd = -1;
-	return dvti_file_create(out, &info);
-}
-
-static void dvti_file_out_free(dvti_file_out *out) {
-	dvti_free(out->path);
-	dvti_free(out->target);
-	dvti_free(out->temporary);
-	dvti_free(out->buffer);
-	memset(out, 0, sizeof *out);
-	out->fd = -1;
-}
-
-DVTI_FN bool dvti_file_begin(dvti_file_out *out, const char *function, const char *path) {
-	memset(out, 0, sizeof *out);
-	out->fd = -1;
-	if (!path) {
-		dvti_null(function, "path");
-		return false;
-	}
-	out->function = function;
-	out->path = dvti_strdup(path);
-	out->buffer = (unsigned char *)dvti_alloc(DVTI_FILE_BUFFER);
-	if (out->path && out->buffer ? dvti_file_open(out)
-								 : dvti_file_fail_memory(out, DVTI_FILE_BUFFER))
-		return true;
-	dvti_file_out_free(out);
-	return false;
-}
-
-static void dvti_file_put(dvti_file_out *out, const void *bytes, size_t n) {
-	errno = 0;
-	if (!out->failed && n && !dvti_fd_write(out->fd, bytes, n))
-		dvti_file_fail(out, "written", errno, dvti_file_advice);
-}
-
-DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n) {
-	if (n > DVTI_FILE_BUFFER - out->n) {
-		dvti_file_put(out, out->buffer, out->n);
-		out->n = 0;
-	}
-	if (n >= DVTI_FILE_BUFFER)
-		dvti_file_put(out, bytes, n);
-	else if (n) {
-		memcpy(out->buffer + out->n, bytes, n);
-		out->n += n;
-	}
-}
-
-/* Syncs all data to disk before the old file is replaced. */
-static void dvti_file_finish(dvti_file_out *out) {
-	dvti_file_put(out, out->buffer, out->n);
-	errno = 0;
-	if (!out->failed && out->temporary && !dvti_fd_sync(out->fd))
-		dvti_file_fail(out, "written", errno, dvti_file_advice);
-}
-
-DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
-	bool done;
-	if (ok)
-		dvti_file_finish(out);
-	errno = 0;
-	if (!dvti_fd_close(out->fd) && ok)
-		dvti_file_fail(out, "written", errno, dvti_file_advice);
-	errno = 0;
-	if (ok && !out->failed && out->temporary && !dvti_file_replace(out->temporary, out->target))
-		dvti_file_fail(out, "replaced", errno, dvti_file_advice);
-	done = ok && !out->failed;
-	if (!done && out->temporary)
-		remove(out->temporary);
-	dvti_file_out_free(out);
-	return done ? DVT_OK : dvti_failure();
-}
-
-#undef DVTI_FILE_BUFFER
-#endif
-/* ==== end dvt_files.c ==== */
 /* ==== begin src/5_io/dvt_gguf.c ==== */
 /* GGUF, versions 2 and 3, little-endian: "GGUF", version, numbers of tensors and metadata; pairs of
    key and value; names, extents, types and places of tensors; padding; the elements. Extents are
@@ -46624,6 +50256,8 @@ static bool dvti_gguf_tensor(dvti_gguf *g) {
 	if (!dvti_gguf_stored(g, x))
 		return false;
 	x->begin = dvti_signed(dvti_source_le(g->in, 8), 8);
+	if (x->begin < 0)
+		return dvti_tensors_wrong(&g->tensors, x, "begins at byte 2^63 of the data or later");
 	if (g->in->ended)
 		return dvti_source_wrong(g->in, "it ends within its header; fetch it again");
 	return dvti_stored_bytes(&x->stored, &x->shape, &x->bytes) ||
@@ -46631,10 +50265,6 @@ static bool dvti_gguf_tensor(dvti_gguf *g) {
 }
 
 /* ---- the file ---- */
-DVTI_FN bool dvti_gguf_recognizes(dvti_source *in) {
-	return dvti_source_peek(in, 4) && memcmp(in->at, "GGUF", 4) == 0;
-}
-
 static bool dvti_gguf_begin(dvti_gguf *g) {
 	uint64_t version, tensors, metadata, left;
 	if (!dvti_gguf_recognizes(g->in))
@@ -46704,118 +50334,6 @@ DVT_API dvt_array_list *dvt_read_gguf(const void *data, size_t bytes, dvt_ctx ct
 #undef DVTI_GGUF_KEY
 #undef DVTI_GGUF_DEPTH
 /* ==== end dvt_gguf.c ==== */
-/* ==== begin src/5_io/dvt_idx.c ==== */
-/* IDX, the format of MNIST: 0, 0, type, number of axes; extents; elements; all big-endian. Plain or
-   gzip, detected by content. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/5_io/dvt_idx.c"
-#endif
-
-typedef struct dvti_idx_header {
-	dvti_stored stored;
-	dvt_shape shape;
-	int64_t bytes; /* total size, including the header */
-} dvti_idx_header;
-
-static bool dvti_idx_type(unsigned type, dvti_stored *stored) {
-	static const struct {
-		unsigned type;
-		char kind;
-		int bytes;
-		dvt_dtype dtype;
-	} known[] = {{0x08, 'u', 1, DVT_U8},  {0x09, 'i', 1, DVT_I8},  {0x0b, 'i', 2, DVT_I32},
-				 {0x0c, 'i', 4, DVT_I32}, {0x0d, 'f', 4, DVT_F32}, {0x0e, 'f', 8, DVT_F64}};
-
-	int i;
-	for (i = 0; i < DVTI_LENGTH(known); i++)
-		if (known[i].type == type) {
-			stored->kind = known[i].kind;
-			stored->bytes = known[i].bytes;
-			stored->big_endian = true;
-			stored->dtype = known[i].dtype;
-			return true;
-		}
-	return false;
-}
-
-static bool dvti_idx_parse(dvti_source *in, dvti_idx_header *header) {
-	bool whole = dvti_source_peek(in, 4);
-	const unsigned char *at = in->at;
-	int i;
-	memset(header, 0, sizeof *header);
-	if (!whole)
-		return dvti_source_wrong(
-			in,
-			"this is not an IDX file (it has %lld bytes); check that the path names the right file",
-			(long long)in->ready);
-	if (at[0] != 0 || at[1] != 0 || !dvti_idx_type(at[2], &header->stored) || at[3] == 0)
-		return dvti_source_wrong(
-			in,
-			"this is not an IDX file (it begins with %02x %02x %02x %02x); expected 00 00, a type "
-			"of "
-			"08, 09, 0b, 0c, 0d or 0e, and the number of axes: check that the path names the right "
-			"file",
-			at[0], at[1], at[2], at[3]);
-	header->shape.ndim = at[3];
-	if (header->shape.ndim > DVT_MAX_DIMS)
-		return dvti_source_wrong(
-			in, "the header says %d axes; expected at most %d: the file is damaged, or not IDX",
-			header->shape.ndim, DVT_MAX_DIMS);
-	dvti_source_skip(in, 4);
-	for (i = 0; i < header->shape.ndim; i++)
-		header->shape.dim[i] = (int64_t)dvti_source_be(in, 4);
-	if (in->ended)
-		return dvti_source_wrong(in,
-								 "the file ends within its header; expected %d extents of 4 bytes: "
-								 "fetch the file again",
-								 header->shape.ndim);
-	if (!dvti_stored_bytes(&header->stored, &header->shape, &header->bytes) ||
-		!dvti_sum(header->bytes, in->taken, &header->bytes))
-		return dvti_source_wrong(in,
-								 "the header says %s, which is more than any file holds: it is "
-								 "damaged, fetch it again",
-								 dvti_shape_text(header->shape));
-	return true;
-}
-
-static dvt_array *dvti_idx(dvti_source *in, dvt_ctx ctx) {
-	dvti_idx_header header;
-	dvt_array *x;
-	bool fits;
-	if (!dvti_source_gunzip(in) || !dvti_idx_parse(in, &header))
-		return NULL;
-	x = dvti_stored_whole(&header.stored, in, header.shape, false, ctx, &fits);
-	if (!x && !fits)
-		dvti_source_wrong(in,
-						  "the header says shape %s, which takes %lld bytes, but there are %s; the "
-						  "file is cut off, damaged, or followed by something else: fetch it again",
-						  dvti_shape_text(header.shape), (long long)header.bytes,
-						  dvti_source_size_text(in, 0, header.bytes));
-	return x;
-}
-
-DVT_API dvt_array *dvt_read_idx(const void *data, size_t bytes, dvt_ctx ctx) {
-	dvti_source in;
-	dvt_array *result;
-	if (!data) {
-		dvti_null("dvt_read_idx", "data");
-		return NULL;
-	}
-	dvti_source_memory(&in, "dvt_read_idx", data, bytes);
-	result = dvti_idx(&in, ctx);
-	dvti_source_close(&in);
-	return result;
-}
-
-DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
-	dvti_source in;
-	dvt_array *result = NULL;
-	if (dvti_source_open(&in, "dvt_load_idx", path))
-		result = dvti_idx(&in, ctx);
-	dvti_source_close(&in);
-	return result;
-}
-/* ==== end dvt_idx.c ==== */
 /* ==== begin src/5_io/dvt_image.c ==== */
 /* Reads and writes images as arrays (height, width, channels). The format is found by content when
    reading and by the path's extension when writing. */
@@ -46825,19 +50343,17 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 
 /* ---- reading ---- */
 static dvt_array *dvti_image_read(dvti_source *in, dvt_ctx ctx) {
-	const char *is = "not a PNG, PPM or PGM file; check that the path names the right one, or "
-					 "convert the image";
 	dvti_source_peek(in, 8);
 	if (in->ready >= 8 && memcmp(in->at, "\x89PNG\r\n\x1a\n", 8) == 0)
 		return dvti_png_read(in, ctx);
-	if (in->ready >= 2 && in->at[0] == 'P') {
-		if (strchr("2356", in->at[1]) && in->at[1])
-			return dvti_netpbm_read(in, ctx);
-		if (strchr("147", in->at[1]) && in->at[1])
-			is = "a PBM or PAM file; convert it to PNG, PPM or PGM";
-	} else if (in->ready >= 3 && memcmp(in->at, "\xff\xd8\xff", 3) == 0)
-		is = "a JPEG file; convert it to PNG, PPM or PGM";
-	dvti_source_wrong(in, "this is %s", is);
+	if (in->ready >= 2 && in->at[0] == 'P' && in->at[1] && strchr("2356", in->at[1]))
+		return dvti_netpbm_read(in, ctx);
+	if (in->ready >= 2 && in->at[0] == 'P' && in->at[1] && strchr("147", in->at[1]))
+		dvti_source_wrong(in, "this is a PBM or PAM file; convert it to PNG, PPM or PGM");
+	else if (in->ready >= 3 && memcmp(in->at, "\xff\xd8\xff", 3) == 0)
+		dvti_source_wrong(in, "this is a JPEG file; convert it to PNG, PPM or PGM");
+	else
+		dvti_source_other_format(in, "a PNG, PPM or PGM file");
 	return NULL;
 }
 
@@ -46874,17 +50390,10 @@ typedef enum dvti_image_format {
 /* Finds the format by the extension, in small or capital letters. */
 static dvti_image_format dvti_image_format_of(const char *path) {
 	static const char *const known[] = {"", ".png", ".ppm", ".pgm"};
-	size_t n = strlen(path), k;
-	char end[5];
-	int i;
-	for (k = 0; k < 4 && n >= 4; k++) {
-		char c = path[n - 4 + k];
-		end[k] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-	}
-	for (i = 1; n >= 4 && i < DVTI_LENGTH(known); i++)
-		if (memcmp(end, known[i], 4) == 0)
-			return (dvti_image_format)i;
-	return DVTI_IMAGE_NONE;
+	int i = DVTI_LENGTH(known) - 1;
+	while (i > 0 && !dvti_path_ends_with(path, known[i]))
+		i--;
+	return (dvti_image_format)i;
 }
 
 /* Fills the extents. Returns false with SHAPE set. */
@@ -46999,6 +50508,25 @@ DVT_API dvt_status dvt_save_image(const char *path, dvt_array *x) {
 	status = dvti_image_save(&image, path, x, format);
 	dvt_scope_end(&scope);
 	return status;
+}
+
+DVTI_FN dvt_status dvti_image_encode(const char *function, dvt_array *x, dvti_writer *out,
+									 dvti_image *image) {
+	dvt_array *host;
+	dvti_file_out file;
+	memset(image, 0, sizeof *image);
+	memset(&file, 0, sizeof file);
+	image->function = file.function = function;
+	file.memory = out;
+	if (!dvti_image_shape(image, x, DVTI_IMAGE_PNG) || !dvti_image_dtype(image, x))
+		return dvti_failure();
+	host = dvti_stored_host(function, x, image->dtype);
+	if (!host)
+		return dvti_failure();
+	image->data = (const unsigned char *)dvti_view_of(host).data;
+	if (!dvti_image_check_values(image) || !dvti_png_write(&file, image))
+		return dvti_failure();
+	return out->failed ? dvti_fail_memory(function, (int64_t)out->length) : DVT_OK;
 }
 /* ==== end dvt_image.c ==== */
 /* ==== begin src/5_io/dvt_inflate.c ==== */
@@ -47784,7 +51312,9 @@ DVTI_FN bool dvti_json_size(dvti_json *json, int64_t *value) {
 	for (at = json->text.at; *at >= '0' && *at <= '9'; at++)
 		if (!dvti_mul(*value, 10, value) || !dvti_sum(*value, *at - '0', value))
 			return dvti_json_wrong(json, "a number does not fit in 63 bits");
-	return *at == 0 || dvti_json_wrong(json, "a number is not a whole number from 0 on");
+	return *at == 0 ||
+		   dvti_json_wrong(
+			   json, "a number has a sign, a fraction or an exponent where a size is expected");
 }
 
 DVTI_FN bool dvti_json_skip(dvti_json *json) {
@@ -47996,322 +51526,6 @@ DVTI_FN bool dvti_netpbm_write(dvti_file_out *out, const dvti_image *image) {
 	return true;
 }
 /* ==== end dvt_netpbm.c ==== */
-/* ==== begin src/5_io/dvt_npy.c ==== */
-/* NumPy's .npy format: a magic number, a version, a Python dictionary with exactly three keys, and
-   the elements. Pickled objects are refused with a message. The writer produces the same bytes as
-   NumPy for an array in C order. */
-#ifdef DEVTENSOR_LINES
-#line 4 "src/5_io/dvt_npy.c"
-#endif
-
-/* NumPy's own limit for untrusted files. */
-#define DVTI_NPY_HEADER 10000
-/* NumPy pads the header so that the first extent can grow to this many digits. */
-#define DVTI_NPY_GROWTH 21
-
-typedef struct dvti_npy_header {
-	dvti_stored stored;
-	bool fortran_order;
-	dvt_shape shape;
-} dvti_npy_header;
-
-/* ---- the dictionary ---- */
-typedef struct dvti_literal {
-	const char *at, *end;
-	const char *wrong;
-} dvti_literal;
-
-static bool dvti_literal_fail(dvti_literal *in, const char *wrong) {
-	if (!in->wrong)
-		in->wrong = wrong;
-	return false;
-}
-
-static void dvti_literal_blanks(dvti_literal *in) {
-	while (in->at < in->end && (*in->at == ' ' || *in->at == '\t' || *in->at == '\n'))
-		in->at++;
-}
-
-/* Consumes the character if it is next. */
-static bool dvti_literal_char(dvti_literal *in, char c) {
-	dvti_literal_blanks(in);
-	if (in->at >= in->end || *in->at != c)
-		return false;
-	in->at++;
-	return true;
-}
-
-/* Reads a quoted string without escapes, of fewer than `size` characters. */
-static bool dvti_literal_text(dvti_literal *in, char *text, size_t size) {
-	const char *start;
-	char quote;
-	dvti_literal_blanks(in);
-	if (in->at >= in->end || (*in->at != '\'' && *in->at != '"'))
-		return false;
-	quote = *in->at++;
-	start = in->at;
-	while (in->at < in->end && *in->at != quote)
-		if (*in->at++ == '\\')
-			return false;
-	if (in->at >= in->end || (size_t)(in->at - start) >= size)
-		return false;
-	memcpy(text, start, (size_t)(in->at - start));
-	text[in->at - start] = 0;
-	in->at++;
-	return true;
-}
-
-static bool dvti_literal_word(dvti_literal *in, const char *word) {
-	size_t n = strlen(word);
-	dvti_literal_blanks(in);
-	if ((size_t)(in->end - in->at) < n || memcmp(in->at, word, n) != 0)
-		return false;
-	in->at += n;
-	return true;
-}
-
-/* Reads digits and the L that Python 2 appended. */
-static bool dvti_literal_extent(dvti_literal *in, int64_t *value) {
-	int digits = 0;
-	*value = 0;
-	dvti_literal_blanks(in);
-	for (; in->at < in->end && *in->at >= '0' && *in->at <= '9'; in->at++, digits++)
-		if (!dvti_mul(*value, 10, value) || !dvti_sum(*value, *in->at - '0', value))
-			return dvti_literal_fail(in, "an extent does not fit in 63 bits");
-	if (in->at < in->end && *in->at == 'L' && digits)
-		in->at++;
-	return digits > 0;
-}
-
-static bool dvti_literal_shape(dvti_literal *in, dvt_shape *shape) {
-	bool comma = true;
-	if (!dvti_literal_char(in, '('))
-		return false;
-	while (!dvti_literal_char(in, ')')) {
-		int64_t extent;
-		if (!comma || !dvti_literal_extent(in, &extent))
-			return false;
-		if (shape->ndim == DVT_MAX_DIMS)
-			return dvti_literal_fail(in, "it has more than 8 axes");
-		shape->dim[shape->ndim++] = extent;
-		comma = dvti_literal_char(in, ',');
-	}
-	return shape->ndim != 1 || comma ||
-		   dvti_literal_fail(in, "its shape is a number in parentheses; expected a tuple: write "
-								 "(3,) for (3)");
-}
-
-/* ---- the type ---- */
-static const char *dvti_descr_refusal(char kind) {
-	switch (kind) {
-	case 'O':
-		return "it holds pickled Python objects, which are programs and never loaded; save plain "
-			   "numbers";
-	case 'U':
-	case 'S':
-	case 'a':
-		return "it holds text; save numbers";
-	case 'M':
-	case 'm':
-		return "it holds dates or times; convert them with .astype('int64') before saving";
-	case 'c':
-		return "it holds complex numbers; save .real and .imag";
-	case 'V':
-		return "it holds records or raw bytes; save each field as a separate array";
-	default:
-		return "its dtype is unknown; convert it with .astype('float32') before saving";
-	}
-}
-
-static bool dvti_descr_parse(const char *descr, dvti_stored *stored, const char **wrong) {
-	static const struct {
-		const char *name;
-		dvt_dtype dtype;
-	} known[] = {{"b1", DVT_BOOL}, {"i1", DVT_I8},  {"u1", DVT_U8},  {"i2", DVT_I32},
-				 {"u2", DVT_I32},  {"i4", DVT_I32}, {"u4", DVT_I64}, {"i8", DVT_I64},
-				 {"u8", DVT_I64},  {"f2", DVT_F16}, {"f4", DVT_F32}, {"f8", DVT_F64}};
-
-	const char *name = descr;
-	int i;
-	stored->big_endian = *descr == '>';
-	if (*descr && strchr("<>|=", *descr))
-		name++;
-	for (i = 0; i < DVTI_LENGTH(known); i++)
-		if (strcmp(name, known[i].name) == 0) {
-			stored->kind = name[0];
-			stored->bytes = name[1] - '0';
-			stored->dtype = known[i].dtype;
-			return true;
-		}
-	*wrong = dvti_descr_refusal(name[0]);
-	return false;
-}
-
-/* ---- reading ---- */
-static bool dvti_npy_dictionary(dvti_literal *in, dvti_npy_header *header) {
-	char key[32], descr[32];
-	unsigned seen = 0;
-	bool comma = true;
-	if (!dvti_literal_char(in, '{'))
-		return false;
-	while (!dvti_literal_char(in, '}')) {
-		unsigned bit;
-		bool ok;
-		if (!comma || !dvti_literal_text(in, key, sizeof key) || !dvti_literal_char(in, ':'))
-			return false;
-		if (strcmp(key, "descr") == 0) {
-			bit = 1;
-			dvti_literal_blanks(in);
-			if (in->at < in->end && *in->at == '[')
-				return dvti_literal_fail(in, dvti_descr_refusal('V'));
-			ok = dvti_literal_text(in, descr, sizeof descr) &&
-				 dvti_descr_parse(descr, &header->stored, &in->wrong);
-		} else if (strcmp(key, "fortran_order") == 0) {
-			bit = 2;
-			header->fortran_order = dvti_literal_word(in, "True");
-			ok = header->fortran_order || dvti_literal_word(in, "False");
-		} else {
-			bit = 4;
-			ok = strcmp(key, "shape") == 0 && dvti_literal_shape(in, &header->shape);
-		}
-		if (!ok || seen & bit)
-			return false;
-		seen |= bit;
-		comma = dvti_literal_char(in, ',');
-	}
-	dvti_literal_blanks(in);
-	return seen == 7 && in->at == in->end;
-}
-
-static bool dvti_npy_parse(dvti_source *in, dvti_npy_header *header) {
-	unsigned major, minor;
-	uint64_t length;
-	dvti_literal literal;
-	memset(header, 0, sizeof *header);
-	if (!dvti_source_peek(in, 6) || memcmp(in->at, "\x93NUMPY", 6) != 0)
-		return dvti_source_wrong(in,
-								 "this is not an .npy file (those begin with \\x93NUMPY); check "
-								 "that the path names the right file");
-	dvti_source_skip(in, 6);
-	major = (unsigned)dvti_source_le(in, 1);
-	minor = (unsigned)dvti_source_le(in, 1);
-	if (in->ended || major < 1 || major > 3 || minor != 0)
-		return dvti_source_wrong(in, "the version is unknown; expected 1.0, 2.0 or 3.0: write the "
-									 "file again with numpy.save");
-	length = dvti_source_le(in, major == 1 ? 2 : 4);
-	if (length > DVTI_NPY_HEADER)
-		return dvti_source_wrong(in, "the header is longer than 10000 bytes, which NumPy refuses "
-									 "too; the file is damaged, or holds records");
-	if (in->ended || !dvti_source_peek(in, (size_t)length))
-		return dvti_source_wrong(in, "it ends within its header; fetch or write it again");
-	literal.at = (const char *)in->at;
-	literal.end = literal.at + length;
-	literal.wrong = NULL;
-	if (!dvti_npy_dictionary(&literal, header))
-		return dvti_source_wrong(in, "%s",
-								 literal.wrong ? literal.wrong
-											   : "the header is not the dictionary that NumPy "
-												 "writes (descr, fortran_order, shape); write it "
-												 "again with numpy.save");
-	return dvti_source_skip(in, (int64_t)length);
-}
-
-DVTI_FN dvt_array *dvti_npy_read(dvti_source *in, dvt_ctx ctx) {
-	dvti_npy_header header;
-	dvt_array *x;
-	int64_t begin;
-	bool fits;
-	if (!dvti_npy_parse(in, &header))
-		return NULL;
-	begin = in->taken;
-	x = dvti_stored_whole(&header.stored, in, header.shape, header.fortran_order, ctx, &fits);
-	if (!x && !fits) {
-		int64_t need;
-		bool large = !dvti_stored_bytes(&header.stored, &header.shape, &need);
-		if (large)
-			need = INT64_MAX;
-		dvti_source_wrong(
-			in,
-			"the header says shape %s, which takes %s%lld bytes, but %s bytes follow it; the file "
-			"is cut off, damaged, or followed by something else: fetch or write it again",
-			dvti_shape_text(header.shape), large ? "over " : "", (long long)need,
-			dvti_source_size_text(in, begin, need));
-	}
-	return x;
-}
-
-DVT_API dvt_array *dvt_read_npy(const void *data, size_t bytes, dvt_ctx ctx) {
-	dvti_source in;
-	dvt_array *result;
-	if (!data) {
-		dvti_null("dvt_read_npy", "data");
-		return NULL;
-	}
-	dvti_source_memory(&in, "dvt_read_npy", data, bytes);
-	result = dvti_npy_read(&in, ctx);
-	dvti_source_close(&in);
-	return result;
-}
-
-DVT_API dvt_array *dvt_load_npy(const char *path, dvt_ctx ctx) {
-	dvti_source in;
-	dvt_array *result = NULL;
-	if (dvti_source_open(&in, "dvt_load_npy", path))
-		result = dvti_npy_read(&in, ctx);
-	dvti_source_close(&in);
-	return result;
-}
-
-/* ---- writing ---- */
-DVTI_FN size_t dvti_npy_header_text(char header[DVTI_NPY_HEADER_SIZE], dvt_dtype dtype,
-									dvt_shape shape) {
-	static const char *const descr[DVT_DTYPE_COUNT] = {"<f4", "<f8", "<f2", "<f4", "|i1",
-													   "|u1", "<i4", "<i8", "|b1"};
-	char first[32];
-	dvti_text text = dvti_text_begin(header, DVTI_NPY_HEADER_SIZE);
-	int64_t begin = 10;
-	dvti_text_add(&text, "%cNUMPY%c%c%c%c", 0x93, 1, 0, 0, 0);
-	dvti_text_add(&text, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", descr[dtype],
-				  dvti_shape_text(shape));
-	if (shape.ndim > 0) {
-		int digits = snprintf(first, sizeof first, "%lld", (long long)shape.dim[0]);
-		dvti_text_char(&text, ' ', DVTI_NPY_GROWTH - digits);
-	}
-	dvti_text_char(&text, ' ', 64 - (int64_t)((text.length + 1) % 64));
-	dvti_text_char(&text, '\n', 1);
-	begin = (int64_t)text.length - begin;
-	header[8] = (char)(begin & 255);
-	header[9] = (char)(begin >> 8);
-	return text.length;
-}
-
-DVTI_FN dvt_dtype dvti_npy_dtype(const dvt_array *x) {
-	return x->dtype == DVT_BF16 ? DVT_F32 : x->dtype;
-}
-
-DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
-	char header[DVTI_NPY_HEADER_SIZE];
-	dvt_scope_guard scope;
-	dvt_array *host;
-	dvti_file_out out;
-	dvt_status status;
-	if (!x)
-		return dvti_null("dvt_save_npy", "x");
-	scope = dvt_scope_begin();
-	host = dvti_stored_host("dvt_save_npy", x, dvti_npy_dtype(x));
-	if (host && dvti_file_begin(&out, "dvt_save_npy", path)) {
-		dvti_file_write(&out, header, dvti_npy_header_text(header, host->dtype, x->shape));
-		dvti_file_write(&out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
-		status = dvti_file_end(&out, true);
-	} else
-		status = dvti_failure();
-	dvt_scope_end(&scope);
-	return status;
-}
-
-#undef DVTI_NPY_HEADER
-#undef DVTI_NPY_GROWTH
-/* ==== end dvt_npy.c ==== */
 /* ==== begin src/5_io/dvt_npz.c ==== */
 /* NumPy's .npz: a zip archive of .npy members. The writer produces one pass of bytes, so that it
    can also write to pipes: a stored member has its CRC in its header, and a deflated one in a data
@@ -48321,6 +51535,19 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 #endif
 
 /* ---- reading ---- */
+/* Drops the directories of the file system: names that end in / without content. */
+static void dvti_npz_drop_directories(dvti_zip *zip) {
+	int i, kept = 0;
+	for (i = 0; i < zip->n; i++) {
+		dvti_zip_member *m = &zip->member[i];
+		if (m->size == 0 && dvti_ends_with(m->name, (size_t)m->n_name, "/"))
+			dvti_free(m->name);
+		else
+			zip->member[kept++] = *m;
+	}
+	zip->n = kept;
+}
+
 /* Refuses archives of other files. */
 static bool dvti_npz_names(dvti_zip *zip) {
 	const dvti_zip_member *other = NULL;
@@ -48363,18 +51590,15 @@ static bool dvti_npz_member(dvti_zip *zip, int i, dvt_array_list *list, dvt_ctx 
 
 static bool dvti_npz_fill(dvti_zip *zip, dvti_source *in, dvt_array_list *list, dvt_ctx ctx) {
 	int i;
-	if (!dvti_zip_begin(zip, in) || !dvti_npz_names(zip) || !dvti_zip_check(zip))
+	if (!dvti_zip_begin(zip, in))
+		return false;
+	dvti_npz_drop_directories(zip);
+	if (!dvti_npz_names(zip) || !dvti_zip_check(zip))
 		return false;
 	for (i = 0; i < zip->n; i++)
 		if (!dvti_npz_member(zip, i, list, ctx))
 			return false;
 	return dvti_npz_move_names(zip, list);
-}
-
-/* An archive without members begins with its end record. */
-DVTI_FN bool dvti_npz_recognizes(dvti_source *in) {
-	return dvti_source_peek(in, 4) &&
-		   (memcmp(in->at, "PK\3\4", 4) == 0 || memcmp(in->at, "PK\5\6", 4) == 0);
 }
 
 DVTI_FN dvt_array_list *dvti_npz_list(dvti_source *in, dvt_ctx ctx) {
@@ -48400,6 +51624,7 @@ DVT_API dvt_array_list *dvt_load_npz(const char *path, dvt_ctx ctx) {
 /* ---- writing ---- */
 #define DVTI_NPZ_LARGE ((int64_t)0xffffffff) /* numbers from here on need zip64 */
 #define DVTI_NPZ_DAY 0x21                    /* 1980-01-01, so that equal arrays give equal files */
+#define DVTI_NPZ_PAD 6                       /* the least bytes of a field that aligns */
 
 typedef struct dvti_npz_out {
 	dvti_file_out file;
@@ -48463,19 +51688,34 @@ static void dvti_npz_name(dvti_writer *to, const dvti_npz_entry *e) {
 	dvti_writer_text(to, ".npy");
 }
 
+/* Returns the bytes of the field that moves the content of a stored member to a multiple of 64. The
+   .npy header has such a length too, so the elements can be mapped. */
+static int64_t dvti_npz_padding(const dvti_npz_out *out, const dvti_npz_entry *e) {
+	int64_t end = out->at + 30 + (int64_t)strlen(e->name) + 4 + (e->wide ? 20 : 0);
+	int64_t n = -end & 63;
+	return out->compressed ? 0 : n && n < DVTI_NPZ_PAD ? n + 64 : n;
+}
+
 /* Writes the local header, with a zip64 field for both sizes if the member is wide. */
 static bool dvti_npz_put_local(dvti_npz_out *out, const dvti_npz_entry *e) {
 	dvti_writer head = dvti_writer_begin();
 	bool known = !out->compressed;
+	int64_t padding = dvti_npz_padding(out, e);
 	dvti_writer_bytes(&head, "PK\3\4", 4);
 	dvti_npz_head(&head, out, e, e->wide, known);
-	dvti_writer_le(&head, e->wide ? 20 : 0, 2);
+	dvti_writer_le(&head, (e->wide ? 20u : 0u) + (uint64_t)padding, 2);
 	dvti_npz_name(&head, e);
 	if (e->wide) {
 		dvti_writer_le(&head, 1, 2);
 		dvti_writer_le(&head, 16, 2);
 		dvti_writer_le(&head, known ? (uint64_t)e->size : 0, 8);
 		dvti_writer_le(&head, known ? (uint64_t)e->packed : 0, 8);
+	}
+	if (padding) {
+		dvti_writer_le(&head, 0xd935, 2); /* the field of Android's zipalign: alignment, zeros */
+		dvti_writer_le(&head, (uint64_t)padding - 4, 2);
+		dvti_writer_le(&head, 64, 2);
+		dvti_writer_repeat(&head, 0, padding - DVTI_NPZ_PAD);
 	}
 	return dvti_npz_put_text(out, &head);
 }
@@ -48667,6 +51907,7 @@ DVT_API dvt_status dvt_save_npz_compressed(const char *path, dvt_array *const *a
 
 #undef DVTI_NPZ_LARGE
 #undef DVTI_NPZ_DAY
+#undef DVTI_NPZ_PAD
 /* ==== end dvt_npz.c ==== */
 /* ==== begin src/5_io/dvt_number_parse.c ==== */
 /* Reads decimal numbers: the nearest value of any dtype, ties to even. Computes with integers only,
@@ -48786,14 +52027,20 @@ typedef struct dvti_leading {
 	bool rest; /* r is not 0 */
 } dvti_leading;
 
-/* Moves the highest bit to the top, and returns by how much. */
+/* Moves the highest bit of *x, which is not 0, to the top, and returns by how much. */
 static int dvti_to_top(uint64_t *x) {
-	int shift = 0, step;
+	int shift = 0;
+#if defined(__GNUC__) || defined(__clang__)
+	shift = __builtin_clzll(*x);
+	*x <<= shift;
+#else
+	int step;
 	for (step = 32; step; step /= 2)
 		if (!(*x >> (64 - step))) {
 			*x <<= step;
 			shift += step;
 		}
+#endif
 	return shift;
 }
 
@@ -48812,12 +52059,11 @@ static uint64_t dvti_divide_step(uint64_t *rest, uint64_t digit, uint64_t diviso
 	return quotient;
 }
 
-static dvti_leading dvti_leading_short(const dvti_decimal *x) {
-	int exponent = (int)x->exponent, power = exponent < 0 ? -exponent : exponent, i;
-	uint64_t value = 0, fives = 1, rest;
+/* Returns the leading bits of value * 10^exponent, for value > 0. */
+static dvti_leading dvti_leading_short(uint64_t value, int exponent) {
+	int power = exponent < 0 ? -exponent : exponent, i;
+	uint64_t fives = 1, rest;
 	dvti_leading q;
-	for (i = 0; i < x->n; i++)
-		value = 10 * value + (uint64_t)(x->digit[i] - '0');
 	for (i = 0; i < power; i++)
 		fives *= 5;
 	q.exponent = exponent;
@@ -48898,6 +52144,14 @@ static uint64_t dvti_leading_round(dvti_leading q, dvti_float_layout layout) {
 	return kept;
 }
 
+static uint64_t dvti_digits_value(const char *digit, int n) {
+	uint64_t value = 0;
+	int i;
+	for (i = 0; i < n; i++)
+		value = 10 * value + (uint64_t)(digit[i] - '0');
+	return value;
+}
+
 static uint64_t dvti_decimal_bits(const dvti_decimal *x, dvti_float_layout layout) {
 	const uint64_t infinity = (((uint64_t)1 << layout.exponent_bits) - 1) << layout.fraction_bits;
 	uint64_t bits;
@@ -48909,7 +52163,8 @@ static uint64_t dvti_decimal_bits(const dvti_decimal *x, dvti_float_layout layou
 		bits = infinity;
 	else if (x->n <= DVTI_SHORT_DIGITS && x->exponent >= -DVTI_SHORT_POWER &&
 			 x->exponent <= DVTI_SHORT_POWER)
-		bits = dvti_leading_round(dvti_leading_short(x), layout);
+		bits = dvti_leading_round(
+			dvti_leading_short(dvti_digits_value(x->digit, x->n), (int)x->exponent), layout);
 	else
 		bits = dvti_leading_round(dvti_leading_long(x), layout);
 	return bits | (uint64_t)x->negative << (layout.fraction_bits + layout.exponent_bits);
@@ -48935,10 +52190,51 @@ static bool dvti_decimal_int(const dvti_decimal *x, int64_t *out) {
 	return true;
 }
 
+/* The numbers of most files: a minus or none, digits, at most one point. */
+typedef struct dvti_plain_number {
+	bool negative;
+	uint64_t value;
+	int exponent; /* of 10; 0 or less */
+} dvti_plain_number;
+
+/* Returns false for any other text, and for one of more than 19 characters. */
+static bool dvti_plain_read(dvti_plain_number *x, const char *text, size_t n, char point) {
+	const char *at = text, *const end = text + n, *fraction = NULL;
+	uint64_t value = 0;
+	if (n == 0 || n > DVTI_SHORT_DIGITS)
+		return false;
+	x->negative = *at == '-';
+	at += x->negative;
+	text = at;
+	for (; at < end; at++) {
+		unsigned digit = (unsigned)(unsigned char)*at - '0';
+		if (digit <= 9)
+			value = 10 * value + digit;
+		else if (*at == point && !fraction)
+			fraction = at + 1;
+		else
+			return false;
+	}
+	x->value = value;
+	x->exponent = fraction ? -(int)(end - fraction) : 0;
+	return end - text > (fraction ? 1 : 0);
+}
+
 DVTI_FN dvti_parsed dvti_number_parse(const char *text, size_t n, char point, dvt_dtype dtype,
 									  void *to, int64_t i) {
+	dvti_plain_number plain;
 	dvti_decimal x;
 	int64_t value;
+	if (dvt_dtype_is_float(dtype) && dvti_plain_read(&plain, text, n, point)) {
+		dvti_float_layout layout = dvti_float_layout_of(dtype);
+		uint64_t bits =
+			plain.value
+				? dvti_leading_round(dvti_leading_short(plain.value, plain.exponent), layout)
+				: 0;
+		bits |= (uint64_t)plain.negative << (layout.fraction_bits + layout.exponent_bits);
+		dvti_store_bits((char *)to, (int)dvt_dtype_size(dtype), i, bits);
+		return DVTI_PARSED;
+	}
 	if (!dvti_decimal_read(&x, text, n, point))
 		return DVTI_PARSED_TEXT;
 	if (dvt_dtype_is_float(dtype)) {
@@ -48959,274 +52255,6 @@ DVTI_FN dvti_parsed dvti_number_parse(const char *text, size_t n, char point, dv
 #undef DVTI_SHORT_DIGITS
 #undef DVTI_SHORT_POWER
 /* ==== end dvt_number_parse.c ==== */
-/* ==== begin src/5_io/dvt_params.c ==== */
-/* Apache MXNet's .params format: a list of arrays, each with version, shape and dtype, and then
-   their names. Sizes are checked against the remaining bytes before anything is allocated. The
-   format is that of NDArray::Save in MXNet; the saved device is ignored. */
-#ifdef DEVTENSOR_LINES
-#line 4 "src/5_io/dvt_params.c"
-#endif
-
-#define DVTI_PARAMS_LIST 0x112
-#define DVTI_PARAMS_V1 0xf993fac8u
-#define DVTI_PARAMS_V2 0xf993fac9u
-#define DVTI_PARAMS_V3 0xf993facau
-
-typedef struct dvti_params_reader {
-	dvti_source *in;
-	int64_t n, at; /* number of arrays; index of the one being read */
-} dvti_params_reader;
-
-/* ---- errors ---- */
-static bool dvti_params_wrong(dvti_params_reader *r, const char *wrong) {
-	return dvti_source_wrong(r->in, "%s; fetch or write the file again", wrong);
-}
-
-static bool dvti_params_wrong_array(dvti_params_reader *r, const char *wrong) {
-	return dvti_source_wrong(r->in, "array %lld of %lld %s; fetch or write the file again",
-							 (long long)r->at, (long long)r->n, wrong);
-}
-
-/* ---- one array ---- */
-static bool dvti_params_type(dvti_params_reader *r, int64_t flag, dvti_stored *stored) {
-	static const struct {
-		char kind;
-		int bytes;
-		dvt_dtype dtype;
-	} known[] = {{'f', 4, DVT_F32}, {'f', 8, DVT_F64}, {'f', 2, DVT_F16}, {'u', 1, DVT_U8},
-				 {'i', 4, DVT_I32}, {'i', 1, DVT_I8},  {'i', 8, DVT_I64}, {'b', 1, DVT_BOOL},
-				 {'i', 2, DVT_I32}, {'u', 2, DVT_I32}, {'u', 4, DVT_I64}, {'u', 8, DVT_I64},
-				 {'f', 2, DVT_BF16}};
-
-	if (flag < 0 || flag >= DVTI_LENGTH(known))
-		return dvti_params_wrong_array(r, "has an unknown dtype number");
-	stored->kind = known[flag].kind;
-	stored->bytes = known[flag].bytes;
-	stored->dtype = known[flag].dtype;
-	stored->big_endian = false;
-	return true;
-}
-
-static bool dvti_params_shape(dvti_params_reader *r, int64_t ndim, int extent_bytes,
-							  dvt_shape *shape) {
-	int i;
-	if (ndim < 0 || ndim > DVT_MAX_DIMS)
-		return dvti_params_wrong_array(r, "has more than 8 axes, or an unknown number of them");
-	shape->ndim = (int)ndim;
-	for (i = 0; i < shape->ndim; i++) {
-		uint64_t extent = dvti_source_le(r->in, extent_bytes);
-		shape->dim[i] = dvti_signed(extent, 8);
-		if (shape->dim[i] < 0)
-			return dvti_params_wrong_array(r, "has a negative extent");
-	}
-	return true;
-}
-
-/* Reads device, dtype and elements, which are the same in all versions. Returns NULL with the error
-   set. */
-static dvt_array *dvti_params_data(dvti_params_reader *r, dvt_shape shape, dvt_ctx ctx) {
-	dvti_stored stored;
-	dvt_array *x;
-	int64_t bytes;
-	dvti_source_skip(r->in, 8); /* the device it was saved from */
-	if (!dvti_params_type(r, dvti_signed(dvti_source_le(r->in, 4), 4), &stored))
-		return NULL;
-	if (!dvti_stored_bytes(&stored, &shape, &bytes)) {
-		dvti_params_wrong_array(r, "has a shape that is more than any file holds");
-		return NULL;
-	}
-	if (r->in->ended || bytes > dvti_source_left(r->in)) {
-		dvti_params_wrong_array(r, "goes beyond the end of the file");
-		return NULL;
-	}
-	x = dvti_stored_array(&stored, r->in, shape, false, ctx);
-	if (!x && r->in->ended)
-		dvti_params_wrong_array(r, "goes beyond the end of the file");
-	return x;
-}
-
-/* Reads version and shape. The oldest version has no version number: it begins with its ndim. */
-static bool dvti_params_head(dvti_params_reader *r, dvt_shape *shape) {
-	uint32_t version = (uint32_t)dvti_source_le(r->in, 4);
-	bool numbered = version == DVTI_PARAMS_V2 || version == DVTI_PARAMS_V3;
-	int64_t ndim;
-	if (r->in->ended)
-		return dvti_params_wrong_array(r, "goes beyond the end of the file");
-	if (numbered && dvti_source_le(r->in, 4) != 0)
-		return dvti_params_wrong_array(
-			r, "is sparse (row_sparse or csr), which devtensor does not have: convert it with "
-			   ".tostype('default') before saving");
-	if (numbered || version == DVTI_PARAMS_V1)
-		ndim = dvti_signed(dvti_source_le(r->in, 4), 4);
-	else if (version <= DVT_MAX_DIMS)
-		ndim = version;
-	else
-		return dvti_params_wrong_array(r, "has an unknown version number");
-	if (r->in->ended)
-		return dvti_params_wrong_array(r, "goes beyond the end of the file");
-	if (ndim == (version == DVTI_PARAMS_V3 ? -1 : 0))
-		return dvti_params_wrong_array(r, "is without shape and values, which MXNet "
-										  "writes for uninitialized parameters");
-	return dvti_params_shape(r, ndim, numbered || version == DVTI_PARAMS_V1 ? 8 : 4, shape);
-}
-
-/* ---- names ---- */
-static bool dvti_params_name(dvti_params_reader *r, char **name) {
-	const char *wrong = NULL;
-	*name = dvti_source_text(r->in, &wrong);
-	if (wrong)
-		dvti_source_wrong(r->in,
-						  "array %lld of %lld has a name that %s; fetch or write the file again",
-						  (long long)r->at, (long long)r->n, wrong);
-	return *name != NULL;
-}
-
-static bool dvti_params_names(dvti_params_reader *r, dvt_array_list *list) {
-	uint64_t count = dvti_source_le(r->in, 8);
-	const char *duplicate = NULL;
-	if (r->in->ended)
-		return dvti_params_wrong(r, "it ends before the names of its arrays");
-	if (count != 0 && count != (uint64_t)r->n)
-		return dvti_params_wrong(r, "it does not have as many names as arrays");
-	if (count != 0 && !dvti_array_list_begin_names(r->in->function, list))
-		return false;
-	for (r->at = 0; count != 0 && r->at < r->n; r->at++)
-		if (!dvti_params_name(r, &list->name[r->at]))
-			return false;
-	if (!dvti_source_at_end(r->in))
-		return dvti_params_wrong(r, "extra data follows its end");
-	if (count > 1 && !dvti_names_duplicate(r->in->function, (const char *const *)list->name,
-										   list->n, 1, &duplicate))
-		return false;
-	return !duplicate ||
-		   dvti_source_wrong(r->in,
-							 "two arrays are named \"%.100s\"; write the file again with "
-							 "different names",
-							 duplicate);
-}
-
-/* ---- reading ---- */
-DVTI_FN bool dvti_params_recognizes(dvti_source *in) {
-	return dvti_source_peek(in, 8) && dvti_bytes_value(in->at, 8, false) == DVTI_PARAMS_LIST;
-}
-
-static bool dvti_params_begin(dvti_params_reader *r) {
-	uint64_t count;
-	if (!dvti_params_recognizes(r->in))
-		return dvti_source_other_format(r->in,
-										"an MXNet parameter file (those begin with 12 01 00 00)");
-	dvti_source_skip(r->in, 16); /* and 8 reserved bytes */
-	count = dvti_source_le(r->in, 8);
-	if (r->in->ended)
-		return dvti_params_wrong(r, "it ends within its header");
-	/* A record has at least 12 bytes. */
-	if (count > (uint64_t)dvti_source_left(r->in) / 12 || count > (uint64_t)INT_MAX)
-		return dvti_params_wrong(r, "its header promises more arrays than the file can hold");
-	r->n = (int64_t)count;
-	return true;
-}
-
-static bool dvti_params_fill(dvti_params_reader *r, dvt_array_list *list, dvt_ctx ctx) {
-	for (r->at = 0; r->at < r->n; r->at++) {
-		dvt_shape shape = DVT_SCALAR;
-		dvt_array *x = dvti_params_head(r, &shape) ? dvti_params_data(r, shape, ctx) : NULL;
-		if (!x || !dvti_array_list_add(r->in->function, list, x))
-			return false;
-	}
-	return dvti_params_names(r, list);
-}
-
-DVTI_FN dvt_array_list *dvti_params_list(dvti_source *in, dvt_ctx ctx) {
-	dvti_params_reader r;
-	dvt_array_list *list;
-	memset(&r, 0, sizeof r);
-	r.in = in;
-	if (!dvti_params_begin(&r))
-		return NULL;
-	list = dvti_array_list_new(in->function);
-	return list && dvti_params_fill(&r, list, ctx) ? list : NULL;
-}
-
-DVT_API dvt_array_list *dvt_read_params(const void *data, size_t bytes, dvt_ctx ctx) {
-	return dvti_list_read("dvt_read_params", data, bytes, ctx, dvti_params_list);
-}
-
-DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx) {
-	return dvti_list_load("dvt_load_params", path, ctx, dvti_params_list);
-}
-
-/* ---- writing ---- */
-static int dvti_params_flag(dvt_dtype dtype) {
-	static const int flags[DVT_DTYPE_COUNT] = {0, 1, 2, 12, 5, 3, 4, 6, 7};
-	return flags[dtype];
-}
-
-/* Writes one array. In version 2, an extent of 0 or no axes means "unknown", so such arrays are
-   written as version 3. */
-static bool dvti_params_write_array(dvti_file_out *out, dvt_array *x) {
-	bool np_shape = x->shape.ndim == 0 || dvt_size(x) == 0, ok;
-	dvti_writer head = dvti_writer_begin();
-	dvt_scope_guard scope = dvt_scope_begin();
-	dvt_array *host = dvti_stored_host(out->function, x, x->dtype);
-	int i;
-	dvti_writer_le(&head, np_shape ? DVTI_PARAMS_V3 : DVTI_PARAMS_V2, 4);
-	dvti_writer_le(&head, 0, 4); /* dense */
-	dvti_writer_le(&head, (uint64_t)x->shape.ndim, 4);
-	for (i = 0; i < x->shape.ndim; i++)
-		dvti_writer_le(&head, (uint64_t)x->shape.dim[i], 8);
-	dvti_writer_le(&head, 1, 4); /* cpu */
-	dvti_writer_le(&head, 0, 4);
-	dvti_writer_le(&head, (uint64_t)dvti_params_flag(x->dtype), 4);
-	if (head.failed)
-		dvti_fail_memory(out->function, (int64_t)head.capacity * 2);
-	ok = host && !head.failed;
-	if (ok) {
-		dvti_file_write(out, head.at, head.length);
-		dvti_file_write(out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
-	}
-	dvti_writer_free(&head);
-	dvt_scope_end(&scope);
-	return ok;
-}
-
-static void dvti_params_write_number(dvti_file_out *out, uint64_t value) {
-	unsigned char raw[8];
-	int i;
-	for (i = 0; i < 8; i++)
-		raw[i] = (unsigned char)(value >> 8 * i);
-	dvti_file_write(out, raw, 8);
-}
-
-DVTI_FN dvt_status dvti_params_save(const char *function, const char *path,
-									dvt_array *const *arrays, const char *const *names, int n) {
-	dvti_file_out out;
-	bool ok = true;
-	int i;
-	if (!dvti_arrays_check(function, arrays, names, n) || !dvti_file_begin(&out, function, path))
-		return dvti_failure();
-	dvti_params_write_number(&out, DVTI_PARAMS_LIST);
-	dvti_params_write_number(&out, 0);
-	dvti_params_write_number(&out, (uint64_t)n);
-	for (i = 0; i < n && ok; i++)
-		ok = dvti_params_write_array(&out, arrays[i]);
-	dvti_params_write_number(&out, names ? (uint64_t)n : 0);
-	for (i = 0; i < n && names; i++) {
-		dvti_params_write_number(&out, (uint64_t)strlen(names[i]));
-		dvti_file_write(&out, names[i], strlen(names[i]));
-	}
-	return dvti_file_end(&out, ok);
-}
-
-DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
-								   const char *const *names, int n) {
-	return dvti_params_save("dvt_save_params", path, arrays, names, n);
-}
-
-#undef DVTI_PARAMS_LIST
-#undef DVTI_PARAMS_V1
-#undef DVTI_PARAMS_V2
-#undef DVTI_PARAMS_V3
-/* ==== end dvt_params.c ==== */
 /* ==== begin src/5_io/dvt_png.c ==== */
 /* Reads PNG: all color types and depths, palettes, transparency, Adam7 interlacing. CRCs, the
    Adler-32 and the order of chunks are checked. Rows are decoded into the array as they are
@@ -49473,8 +52501,16 @@ DVTI_FN int dvti_png_predict(int filter, int left, int up, int corner) {
 /* Removes the filter of a row of n bytes. `step`: bytes from a pixel to the next, at least 1. */
 static void dvti_png_unfilter(int filter, unsigned char *row, const unsigned char *above, int64_t n,
 							  int64_t step) {
-	int64_t i;
-	for (i = 0; filter && i < n; i++) {
+	const uint64_t low = 0x7f7f7f7f7f7f7f7fu; /* all bits of 8 bytes but the highest of each */
+	int64_t i = 0;
+	for (; filter == 2 && i + 8 <= n; i += 8) { /* "up", the most frequent one, 8 bytes at once */
+		uint64_t a, b;
+		memcpy(&a, row + i, 8);
+		memcpy(&b, above + i, 8);
+		a = ((a & low) + (b & low)) ^ ((a ^ b) & ~low);
+		memcpy(row + i, &a, 8);
+	}
+	for (; filter && i < n; i++) {
 		int left = i < step ? 0 : row[i - step], corner = i < step ? 0 : above[i - step];
 		row[i] = (unsigned char)(row[i] + dvti_png_predict(filter, left, above[i], corner));
 	}
@@ -49783,7 +52819,6 @@ DVTI_FN bool dvti_png_write(dvti_file_out *file, const dvti_image *image) {
 #line 7 "src/5_io/dvt_safetensors.c"
 #endif
 
-#define DVTI_SAFETENSORS_HEADER 100000000 /* the limit of the format */
 #define DVTI_SAFETENSORS_METADATA "__metadata__"
 
 static bool dvti_safetensors_dtype(const char *name, dvti_stored *stored) {
@@ -49941,11 +52976,6 @@ static bool dvti_safetensors_members(dvti_tensors *t, dvti_json *json) {
 		}
 	}
 	return dvti_json_end(json);
-}
-
-DVTI_FN bool dvti_safetensors_recognizes(dvti_source *in) {
-	return dvti_source_peek(in, 9) && in->at[8] == '{' &&
-		   dvti_bytes_value(in->at, 8, false) <= DVTI_SAFETENSORS_HEADER;
 }
 
 static bool dvti_safetensors_header(dvti_tensors *t) {
@@ -50189,7 +53219,6 @@ DVTI_FN dvt_status dvti_safetensors_save(const char *function, const char *path,
 	return dvti_safetensors_save_all(&o, path);
 }
 
-#undef DVTI_SAFETENSORS_HEADER
 #undef DVTI_SAFETENSORS_METADATA
 /* ==== end dvt_safetensors.c ==== */
 /* ==== begin src/5_io/dvt_shards.c ==== */
@@ -50216,10 +53245,6 @@ typedef struct dvti_shards {
 	int n;
 	size_t capacity;
 } dvti_shards;
-
-DVTI_FN bool dvti_shards_recognizes(dvti_source *in) {
-	return dvti_source_peek(in, 1) && *in->at == '{' && !dvti_safetensors_recognizes(in);
-}
 
 /* ---- the index ---- */
 static bool dvti_shards_memory(const dvti_shards *s, size_t bytes) {
@@ -50382,7 +53407,8 @@ static bool dvti_shards_read(dvti_shards *s, const dvti_shard_entry *entry, int 
 	memcpy(path, s->in->what, directory);
 	memcpy(path + directory, entry->file, strlen(entry->file) + 1);
 	scope = dvt_scope_begin();
-	shard = dvti_list_load(s->in->function, path, ctx, dvti_safetensors_list);
+	shard = (s->in->mapping ? dvti_list_map : dvti_list_load)(s->in->function, path, ctx,
+															  dvti_safetensors_list);
 	good = shard && dvti_shards_take(s, shard, entry, n) && dvti_shards_metadata(s, shard);
 	dvt_scope_end(&scope);
 	dvti_free(path);
@@ -50408,7 +53434,7 @@ DVTI_FN dvt_array_list *dvti_shards_list(dvti_source *in, dvt_ctx ctx) {
 	int i;
 	memset(&s, 0, sizeof s);
 	s.in = in;
-	if (in->fd < 0) {
+	if (!in->path) {
 		dvti_source_wrong(in, "this is JSON, perhaps the index of a model in several safetensors "
 							  "files; load it by its path, because it names files");
 		return NULL;
@@ -50423,621 +53449,6 @@ DVTI_FN dvt_array_list *dvti_shards_list(dvti_source *in, dvt_ctx ctx) {
 	return good ? s.list : NULL;
 }
 /* ==== end dvt_shards.c ==== */
-/* ==== begin src/5_io/dvt_source.c ==== */
-/* Buffered sources of bytes for every format: from memory, from a file or a part of one by a buffer
-   of 64 KiB, or decompressed (dvt_unpack.c). A source knows an upper bound of the remaining bytes.
-   So the sizes in a header are checked before anything is allocated for them. */
-#ifdef DEVTENSOR_LINES
-#line 4 "src/5_io/dvt_source.c"
-#endif
-
-#define DVTI_SOURCE_HISTORY 8 /* readable bytes before in->at: decompression may step back */
-
-DVTI_FN void dvti_source_memory(dvti_source *in, const char *function, const void *bytes,
-								size_t size) {
-	memset(in, 0, sizeof *in);
-	in->function = function;
-	in->what = "the data";
-	in->at = (const unsigned char *)bytes;
-	in->ready = size;
-	in->known = true;
-	in->seekable = true;
-	in->fd = -1;
-}
-
-/* Allocates the buffer that `pull` fills. Returns false with HOST_MEMORY set. */
-static bool dvti_source_buffered(dvti_source *in, dvti_source_pull pull) {
-	in->buffer = (unsigned char *)dvti_alloc(DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
-	if (!in->buffer) {
-		dvti_fail_memory(in->function, DVTI_SOURCE_HISTORY + DVTI_SOURCE_PEEK);
-		in->reported = true;
-		return false;
-	}
-	memset(in->buffer, 0, DVTI_SOURCE_HISTORY);
-	in->at = in->buffer + DVTI_SOURCE_HISTORY;
-	in->pull = pull;
-	return true;
-}
-
-DVTI_FN bool dvti_source_part(dvti_source *in, const dvti_source *whole, dvti_source_pull pull,
-							  void *user, int64_t bytes, bool known) {
-	dvti_source_memory(in, whole->function, NULL, 0);
-	in->what = whole->what;
-	in->user = user;
-	in->remaining = bytes;
-	in->known = known;
-	in->seekable = false;
-	return dvti_source_buffered(in, pull);
-}
-
-DVTI_FN bool dvti_source_wrong(dvti_source *in, const char *format, ...) {
-	char sentence[800];
-	va_list arguments;
-	if (in->reported)
-		return false;
-	va_start(arguments, format);
-	vsnprintf(sentence, sizeof sentence, format, arguments);
-	va_end(arguments);
-	dvti_fail(DVT_ERR_FORMAT, "%s: %.300s: %s", in->function, in->what, sentence);
-	in->reported = true;
-	return false;
-}
-
-/* ---- files ---- */
-#if !defined(DEVTENSOR_NO_FILES)
-static bool dvti_source_error(dvti_source *in, const char *what, int error) {
-	if (!in->reported)
-		dvti_fail(DVT_ERR_IO,
-				  "%s: \"%.300s\" could not be %s: %s; check the path and its permissions",
-				  in->function, in->what, what, error ? strerror(error) : "unknown reason");
-	in->reported = true;
-	return false;
-}
-
-/* Reads up to n bytes from the file. Returns 0 at its end, or when it cannot be read. */
-static size_t dvti_source_pull_file(dvti_source *in, void *to, size_t n) {
-	int64_t most = in->known ? in->remaining : in->remaining + 1,
-			got; /* 1: tests whether more follows */
-	if (most == 0 || in->reported)
-		return 0;
-	errno = 0;
-	got = dvti_fd_read(in->fd, to, (uint64_t)most < n ? (size_t)most : n);
-	if (got < 0)
-		return (void)dvti_source_error(in, "read", errno), (size_t)0;
-	if (got == 0 && in->known) {
-		dvti_fail(
-			DVT_ERR_IO,
-			"%s: \"%.300s\" became shorter while it was read: %lld bytes are missing; write to "
-			"another file and rename it when it is complete, as dvt_save_npy does",
-			in->function, in->what, (long long)in->remaining);
-		in->reported = true;
-	}
-	if (got > in->remaining) {
-		dvti_source_wrong(
-			in,
-			"it is not a regular file and holds more than %lld bytes, the limit for pipes and "
-			"devices; write it to a regular file first",
-			(long long)DVTI_SOURCE_MOST);
-		return 0;
-	}
-	in->remaining -= got;
-	if (got == 0) {
-		in->remaining = 0;
-		in->known = true;
-	}
-	return (size_t)got;
-}
-
-DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char *path) {
-	dvti_fd_info info;
-	dvti_source_memory(in, function, NULL, 0);
-	if (!path) {
-		dvti_null(function, "path");
-		return false;
-	}
-	in->what = path;
-	errno = 0;
-	in->fd = dvti_fd_open_read(path, &info);
-	if (in->fd < 0)
-		return dvti_source_error(in, "opened", errno);
-	in->known = in->seekable = info.regular;
-	in->remaining = info.regular ? info.size : DVTI_SOURCE_MOST;
-	return dvti_source_buffered(in, dvti_source_pull_file);
-}
-
-/* Empties the buffer and continues at byte `at`. */
-static bool dvti_source_seek_file(dvti_source *in, int64_t at, int64_t size) {
-	errno = 0;
-	if (!dvti_fd_seek(in->fd, at))
-		return dvti_source_error(in, "read", errno);
-	in->at = in->buffer + DVTI_SOURCE_HISTORY;
-	in->ready = 0;
-	in->taken = at;
-	in->remaining = size - at;
-	return true;
-}
-
-static void dvti_source_close_file(dvti_source *in) {
-	if (in->fd >= 0)
-		(void)dvti_fd_close(in->fd);
-}
-#else
-static bool dvti_source_seek_file(dvti_source *in, int64_t at, int64_t size) {
-	(void)in;
-	(void)at;
-	(void)size;
-	return false;
-}
-
-static void dvti_source_close_file(dvti_source *in) {
-	(void)in;
-}
-#endif
-
-DVTI_FN void dvti_source_close(dvti_source *in) {
-	dvti_source_close_file(in);
-	dvti_free(in->buffer);
-	dvti_unpack_free(in->unpack);
-	in->fd = -1;
-	in->buffer = NULL;
-	in->pull = NULL;
-	in->unpack = NULL;
-	in->at = NULL;
-	in->ready = 0;
-}
-
-/* ---- bytes ---- */
-static bool dvti_source_fill_buffer(dvti_source *in) {
-	size_t got, history = (size_t)(in->at - in->buffer); /* less after decompression stepped back */
-	history = DVTI_MIN(history, DVTI_SOURCE_HISTORY);
-	memmove(in->buffer + DVTI_SOURCE_HISTORY - history, in->at - history, history + in->ready);
-	in->at = in->buffer + DVTI_SOURCE_HISTORY;
-	got = in->pull(in, in->buffer + DVTI_SOURCE_HISTORY + in->ready, DVTI_SOURCE_PEEK - in->ready);
-	in->ready += got;
-	return got > 0;
-}
-
-/* Makes at least one more byte ready. Returns false at the end, or with the error set. */
-static bool dvti_source_fill(dvti_source *in) {
-	if (in->reported)
-		return false;
-	if (in->unpack)
-		return dvti_unpack_more(in);
-	return in->pull && dvti_source_fill_buffer(in);
-}
-
-DVTI_FN bool dvti_source_peek(dvti_source *in, size_t n) {
-	while (in->ready < n)
-		if (!dvti_source_fill(in))
-			return false;
-	return true;
-}
-
-static void dvti_source_advance(dvti_source *in, size_t n) {
-	if (n) { /* adding 0 to NULL is undefined */
-		in->at += n;
-		in->ready -= n;
-		in->taken += (int64_t)n;
-	}
-}
-
-DVTI_FN bool dvti_source_read(dvti_source *in, void *to, int64_t n) {
-	char *at = (char *)to;
-	while (n > 0 && !in->ended && !in->reported) {
-		size_t got = (uint64_t)n < in->ready ? (size_t)n : in->ready;
-		if (got) {
-			memcpy(at, in->at, got);
-			dvti_source_advance(in, got);
-		} else if (in->pull && n >= DVTI_SOURCE_PEEK) { /* bypasses the empty buffer */
-			got = in->pull(in, at, (size_t)n);
-			in->taken += (int64_t)got;
-			in->ended = got == 0;
-		} else
-			in->ended = !dvti_source_fill(in);
-		at += got;
-		n -= (int64_t)got;
-	}
-	return n == 0 && !in->ended && !in->reported;
-}
-
-DVTI_FN bool dvti_source_skip(dvti_source *in, int64_t n) {
-	while (n > 0 && !in->ended) {
-		size_t got = (uint64_t)n < in->ready ? (size_t)n : in->ready;
-		if (!got)
-			in->ended = !dvti_source_fill(in);
-		dvti_source_advance(in, got);
-		n -= (int64_t)got;
-	}
-	return !in->ended;
-}
-
-DVTI_FN bool dvti_source_seek(dvti_source *in, int64_t at) {
-	int64_t size = in->taken + dvti_source_left(in), move = at - in->taken;
-	if (!in->seekable)
-		return dvti_source_wrong(
-			in,
-			"it is a pipe, a device or compressed, and this format is read from its end; write it "
-			"to a regular file first");
-	if (in->reported || at < 0 || at > size)
-		return false;
-	in->ended = false;
-	if (in->pull && (move < 0 || (uint64_t)move > in->ready))
-		return dvti_source_seek_file(in, at, size);
-	if (move) {
-		in->at += move;
-		in->ready = (size_t)((int64_t)in->ready - move);
-		in->taken = at;
-	}
-	return true;
-}
-
-DVTI_FN uint64_t dvti_bytes_value(const unsigned char *at, int bytes, bool big_endian) {
-	uint64_t value = 0;
-	int i;
-	for (i = 0; i < bytes; i++)
-		value = value << 8 | at[big_endian ? i : bytes - 1 - i];
-	return value;
-}
-
-static uint64_t dvti_source_value(dvti_source *in, int bytes, bool big_endian) {
-	uint64_t value;
-	if (in->ended || !dvti_source_peek(in, (size_t)bytes)) {
-		in->ended = true;
-		return 0;
-	}
-	value = dvti_bytes_value(in->at, bytes, big_endian);
-	dvti_source_advance(in, (size_t)bytes);
-	return value;
-}
-
-DVTI_FN uint64_t dvti_source_le(dvti_source *in, int bytes) {
-	return dvti_source_value(in, bytes, false);
-}
-
-DVTI_FN uint64_t dvti_source_be(dvti_source *in, int bytes) {
-	return dvti_source_value(in, bytes, true);
-}
-
-DVTI_FN bool dvti_source_zeros(dvti_source *in, int64_t n) {
-	bool zero = true;
-	for (; n > 0 && zero && !in->ended; n--)
-		zero = dvti_source_le(in, 1) == 0;
-	return (zero && !in->ended) ||
-		   dvti_source_wrong(in, "%s; fetch or write the file again",
-							 zero ? "it ends within padding" : "its padding is not 0");
-}
-
-DVTI_FN char *dvti_source_text(dvti_source *in, const char **wrong) {
-	uint64_t length = dvti_source_le(in, 8);
-	char *text;
-	*wrong = "goes beyond the end of the file";
-	if (in->ended || length > (uint64_t)dvti_source_left(in))
-		return NULL;
-	text = length < SIZE_MAX ? (char *)dvti_alloc((size_t)length + 1) : NULL;
-	if (!text) {
-		dvti_fail_memory(in->function, (int64_t)length + 1);
-		*wrong = NULL;
-	} else if (dvti_source_read(in, text, (int64_t)length)) {
-		*wrong = memchr(text, 0, (size_t)length) ? "contains a zero byte" : NULL;
-		text[length] = 0;
-	}
-	if (text && *wrong) {
-		dvti_free(text);
-		text = NULL;
-	}
-	return text;
-}
-
-DVTI_FN int64_t dvti_signed(uint64_t value, int bytes) {
-	uint64_t sign = (uint64_t)1 << (8 * bytes - 1);
-	int64_t result;
-	value = (value ^ sign) - sign;
-	memcpy(&result, &value, sizeof result);
-	return result;
-}
-
-/* ---- size ---- */
-DVTI_FN int64_t dvti_source_left(const dvti_source *in) {
-	int64_t left;
-	return dvti_sum((int64_t)in->ready, in->remaining, &left) ? left : INT64_MAX;
-}
-
-DVTI_FN bool dvti_source_at_end(dvti_source *in) {
-	return !dvti_source_peek(in, 1) && !in->reported;
-}
-
-DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_t need) {
-	int64_t before = in->taken - taken,
-			left = in->ended ? (int64_t)in->ready : dvti_source_left(in);
-	char *text = dvti_name_buffer();
-	if (!dvti_sum(before, left, &left))
-		left = INT64_MAX;
-	if (!in->known && !in->ended && need <= left)
-		return "more";
-	snprintf(text, DVTI_NAME_SIZE, "%s%lld", in->known || in->ended ? "" : "at most ",
-			 (long long)left);
-	return text;
-}
-
-#undef DVTI_SOURCE_HISTORY
-/* ==== end dvt_source.c ==== */
-/* ==== begin src/5_io/dvt_stored.c ==== */
-/* Converts between the elements of files and the memory of arrays. */
-#ifdef DEVTENSOR_LINES
-#line 2 "src/5_io/dvt_stored.c"
-#endif
-
-/* ---- stored elements ---- */
-DVTI_FN void dvti_store_int(dvt_dtype dtype, char *to, int64_t i, int64_t value) {
-	int32_t narrow = (int32_t)value;
-	if (dtype == DVT_I64)
-		memcpy(to + 8 * i, &value, 8);
-	else if (dtype == DVT_I32)
-		memcpy(to + 4 * i, &narrow, 4);
-	else if (dtype == DVT_BOOL)
-		to[i] = value != 0;
-	else
-		memcpy(to + i, &narrow, 1);
-}
-
-DVTI_FN void dvti_store_bits(char *to, int bytes, int64_t i, uint64_t value) {
-	uint32_t b32 = (uint32_t)value;
-	uint16_t b16 = (uint16_t)value;
-	if (bytes == 8)
-		memcpy(to + 8 * i, &value, 8);
-	else if (bytes == 4)
-		memcpy(to + 4 * i, &b32, 4);
-	else
-		memcpy(to + 2 * i, &b16, 2);
-}
-
-static bool dvti_host_is_big_endian(void) {
-	const uint16_t one = 1;
-	unsigned char first;
-	memcpy(&first, &one, 1);
-	return first == 0;
-}
-
-/* Returns whether the bytes of the file are those of the array. */
-static bool dvti_stored_as_is(const dvti_stored *stored) {
-	return stored->kind != 'b' && stored->bytes == (int)dvt_dtype_size(stored->dtype) &&
-		   (stored->bytes == 1 || stored->big_endian == dvti_host_is_big_endian()) &&
-		   (stored->kind != 'u' || stored->bytes == 1);
-}
-
-/* Converts n elements at `from` to stored->dtype at `to`. Returns false, with the index in *bad,
-   when one does not fit (uint64 only). */
-static bool dvti_stored_convert(const dvti_stored *stored, const unsigned char *from, void *to,
-								int64_t n, int64_t *bad) {
-	int64_t i;
-	for (i = 0; i < n; i++) {
-		uint64_t value =
-			dvti_bytes_value(from + i * stored->bytes, stored->bytes, stored->big_endian);
-		if (stored->kind == 'f')
-			dvti_store_bits((char *)to, stored->bytes, i, value);
-		else if (stored->kind == 'i')
-			dvti_store_int(stored->dtype, (char *)to, i, dvti_signed(value, stored->bytes));
-		else if (value > (uint64_t)INT64_MAX) {
-			*bad = i;
-			return false;
-		} else
-			dvti_store_int(stored->dtype, (char *)to, i, (int64_t)value);
-	}
-	return true;
-}
-
-/* Reads the next n elements to `to`. `before` elements were read earlier; error messages need
-   that. */
-static bool dvti_stored_fill(const dvti_stored *stored, dvti_source *in, void *to, int64_t n,
-							 int64_t before) {
-	int64_t size = dvt_dtype_size(stored->dtype), i = 0, bad = 0, step;
-	if (dvti_stored_as_is(stored))
-		return dvti_source_read(in, to, n * size);
-	for (; i < n; i += step) {
-		step = DVTI_MIN(n - i, DVTI_SOURCE_PEEK / stored->bytes);
-		if (!dvti_source_peek(in, (size_t)step * (size_t)stored->bytes)) {
-			in->ended = true;
-			return false;
-		}
-		if (!dvti_stored_convert(stored, in->at, (char *)to + i * size, step, &bad))
-			return dvti_source_wrong(
-				in,
-				"element %lld is a uint64 above 9223372036854775807, which int64 cannot hold; "
-				"convert the data to int64 or a float before saving",
-				(long long)(before + i + bad));
-		dvti_source_skip(in, step * stored->bytes);
-	}
-	return true;
-}
-
-/* ---- Fortran order: blocks of limited size ---- */
-#define DVTI_FORTRAN_BLOCK ((int64_t)1 << 20)
-
-typedef struct dvti_fortran {
-	const dvti_stored *stored;
-	dvti_source *in;
-	dvt_array *to, *block;
-	int axis;                    /* the last axis of a block; earlier axes are complete */
-	int64_t run, step;           /* elements of the earlier axes; extent of `axis` in a block */
-	int64_t index[DVT_MAX_DIMS]; /* position of the block on the later axes */
-	int64_t before;              /* elements so far */
-} dvti_fortran;
-
-/* Converts one block. A block in Fortran order is C order of the reversed shape. Source and target
-   views have the same axes, so the copy transposes. */
-static bool dvti_fortran_block(dvti_fortran *f, int64_t first, int64_t extent) {
-	dvt_shape shape = DVT_SCALAR;
-	int64_t stride[DVT_MAX_DIMS], step = 1, offset = f->to->offset;
-	dvt_array *from, *to;
-	dvt_scope_guard scope;
-	bool ok;
-	int i;
-	if (!dvti_stored_fill(f->stored, f->in, dvti_view_of(f->block).data, f->run * extent,
-						  f->before))
-		return false;
-	f->before += f->run * extent;
-	shape.ndim = f->axis + 1;
-	for (i = 0; i <= f->axis; i++) {
-		shape.dim[i] = i == f->axis ? extent : f->to->shape.dim[i];
-		stride[i] = step;
-		step *= shape.dim[i];
-	}
-	for (i = f->axis + 1; i < f->to->shape.ndim; i++)
-		offset += f->index[i] * f->to->stride[i];
-	scope = dvt_scope_begin();
-	from = dvti_view_new(f->in->function, f->block, shape, stride, f->block->offset);
-	to = dvti_view_new(f->in->function, f->to, shape, f->to->stride,
-					   offset + first * f->to->stride[f->axis]);
-	ok = from && to && dvti_copy_elements(f->in->function, to, from) == DVT_OK &&
-		 dvt_wait(f->to) == DVT_OK;
-	dvt_scope_end(&scope);
-	return ok;
-}
-
-/* Advances to the next position on the later axes. Returns false after the last one. */
-static bool dvti_fortran_next(dvti_fortran *f) {
-	int i;
-	for (i = f->axis + 1; i < f->to->shape.ndim; i++) {
-		if (++f->index[i] < f->to->shape.dim[i])
-			return true;
-		f->index[i] = 0;
-	}
-	return false;
-}
-
-static bool dvti_fortran_fill(const dvti_stored *stored, dvti_source *in, dvt_array *to) {
-	int64_t most = DVTI_FORTRAN_BLOCK / dvt_dtype_size(stored->dtype), first;
-	const int64_t *extent = to->shape.dim;
-	dvti_fortran f;
-	dvt_shape flat = DVT_SCALAR;
-	if (dvt_size(to) == 0)
-		return true;
-	memset(&f, 0, sizeof f);
-	f.stored = stored;
-	f.in = in;
-	f.to = to;
-	f.run = 1;
-	while (f.axis < to->shape.ndim - 1 && extent[f.axis] <= most / f.run)
-		f.run *= extent[f.axis++];
-	f.step = DVTI_MIN(DVTI_MAX(most / f.run, 1), extent[f.axis]);
-	flat.ndim = 1;
-	flat.dim[0] = f.run * f.step;
-	f.block = dvti_array_new(in->function, flat, stored->dtype, to->storage->ctx);
-	if (!f.block)
-		return false;
-	do
-		for (first = 0; first < extent[f.axis]; first += f.step)
-			if (!dvti_fortran_block(&f, first, DVTI_MIN(f.step, extent[f.axis] - first)))
-				return false;
-	while (dvti_fortran_next(&f));
-	return true;
-}
-
-#undef DVTI_FORTRAN_BLOCK
-
-DVTI_FN bool dvti_stored_bytes(const dvti_stored *stored, const dvt_shape *shape, int64_t *bytes) {
-	int64_t n = 1;
-	int i;
-	for (i = 0; i < shape->ndim; i++)
-		if (!dvti_mul(n, shape->dim[i], &n))
-			return false;
-	return dvti_mul(n, stored->bytes, bytes);
-}
-
-DVTI_FN dvt_array *dvti_stored_filled(const char *function, dvt_shape shape, dvt_dtype dtype,
-									  dvt_ctx ctx, bool (*fill)(void *user, dvt_array *host),
-									  void *user) {
-	dvt_array *host, *result = NULL;
-	dvt_scope_guard scope;
-	bool filled;
-	ctx = dvti_ctx(ctx);
-	scope = dvt_scope_begin();
-	host = dvti_array_new(function, shape, dtype, dvti_is_host_memory(ctx) ? ctx : dvt_cpu());
-	filled = host && fill(user, host);
-	if (filled && dvti_is_host_memory(ctx))
-		result = host;
-	else if (filled) {
-		result = dvti_array_new(function, shape, dtype, ctx);
-		if (result && dvti_copy_elements(function, result, host) != DVT_OK)
-			result = NULL;
-	}
-	dvt_keep(result);
-	dvt_scope_end(&scope);
-	return result;
-}
-
-typedef struct dvti_stored_job {
-	const dvti_stored *stored;
-	dvti_source *in;
-	bool fortran_order;
-} dvti_stored_job;
-
-static bool dvti_stored_run(void *user, dvt_array *host) {
-	const dvti_stored_job *job = (const dvti_stored_job *)user;
-	return job->fortran_order && host->shape.ndim > 1
-			   ? dvti_fortran_fill(job->stored, job->in, host)
-			   : dvti_stored_fill(job->stored, job->in, dvti_view_of(host).data, dvt_size(host), 0);
-}
-
-DVTI_FN dvt_array *dvti_stored_array(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
-									 bool fortran_order, dvt_ctx ctx) {
-	dvti_stored_job job;
-	job.stored = stored;
-	job.in = in;
-	job.fortran_order = fortran_order;
-	return dvti_stored_filled(in->function, shape, stored->dtype, ctx, dvti_stored_run, &job);
-}
-
-DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in, dvt_shape shape,
-									 bool fortran_order, dvt_ctx ctx, bool *fits) {
-	int64_t bytes, left = dvti_source_left(in);
-	dvt_scope_guard scope;
-	dvt_array *x;
-	*fits =
-		dvti_stored_bytes(stored, &shape, &bytes) && (in->known ? bytes == left : bytes <= left);
-	if (!*fits)
-		return NULL;
-	scope = dvt_scope_begin();
-	x = dvti_stored_array(stored, in, shape, fortran_order, ctx);
-	*fits = !in->ended && (!x || dvti_source_at_end(in));
-	if (!*fits)
-		x = NULL;
-	dvt_keep(x);
-	dvt_scope_end(&scope);
-	return x;
-}
-
-static void dvti_swap_bytes(unsigned char *at, int bytes, int64_t n) {
-	for (; n > 0; n--, at += bytes) {
-		int i;
-		for (i = 0; i < bytes / 2; i++) {
-			unsigned char low = at[i];
-			at[i] = at[bytes - 1 - i];
-			at[bytes - 1 - i] = low;
-		}
-	}
-}
-
-/* Reads values explicitly: the guard of implicit reads does not apply. */
-DVTI_FN dvt_array *dvti_host_array(const char *function, dvt_array *x, dvt_dtype dtype, bool copy) {
-	dvt_array *host;
-	if (!copy && dvti_is_host_memory(x->storage->ctx) && x->dtype == dtype && dvt_is_contiguous(x))
-		return dvt_wait(x) == DVT_OK ? x : NULL;
-	host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
-	if (!host || dvti_copy_elements(function, host, x) != DVT_OK || dvt_wait(host) != DVT_OK)
-		return NULL;
-	return host;
-}
-
-DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
-	bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
-	dvt_array *host = dvti_host_array(function, x, dtype, swap);
-	if (host && swap)
-		dvti_swap_bytes((unsigned char *)dvti_view_of(host).data, (int)dvt_dtype_size(dtype),
-						dvt_size(host));
-	return host;
-}
-/* ==== end dvt_stored.c ==== */
 /* ==== begin src/5_io/dvt_tensors.c ==== */
 /* Directories of tensors, as safetensors and GGUF have them. The places of all tensors are checked
    before any element is read: they fill the data without holes and without overlaps. So no byte of
@@ -51414,6 +53825,7 @@ DVTI_FN bool dvti_source_gunzip(dvti_source *in) {
 	in->known = false;
 	in->seekable = false;
 	in->fd = -1;
+	in->mapping = NULL;
 	in->buffer = NULL;
 	in->pull = NULL;
 	in->at = g->inflater.out;
@@ -51426,6 +53838,7 @@ static bool dvti_source_single(dvti_source *in, dvti_source *raw, dvti_wrapper w
 							   int64_t bytes) {
 	dvti_source_memory(in, raw->function, NULL, 0);
 	in->what = raw->what;
+	in->path = raw->path;
 	in->seekable = false;
 	if (!dvti_unpack_new(in, wrapper))
 		return false;
@@ -51673,10 +54086,9 @@ DVTI_FN bool dvti_zip_begin(dvti_zip *zip, dvti_source *in) {
 	memset(&end, 0, sizeof end);
 	zip->in = in;
 	dvti_crc_build(&zip->crc);
-	if (!dvti_source_peek(in, 4) ||
-		(memcmp(in->at, "PK\3\4", 4) != 0 && memcmp(in->at, "PK\5\6", 4) != 0))
-		return dvti_source_wrong(in, "this is not an .npz file, which is a zip archive and begins "
-									 "with PK; check that the path names the right file");
+	if (!dvti_npz_recognizes(in))
+		return dvti_source_other_format(in, "an .npz file (those are zip archives and begin with "
+											"PK)");
 	return dvti_zip_find_end(zip, &at) && dvti_zip_read_end(zip, at, &end) &&
 		   dvti_zip_entries(zip, &end);
 }
@@ -51824,8 +54236,13 @@ DVTI_FN bool dvti_zip_open(dvti_zip *zip, int i, dvti_source *content) {
 								 "the header of member \"%.100s\" disagrees with the directory; "
 								 "fetch or write the file again",
 								 m->name);
-	ok = m->method ? dvti_source_zipped(content, in, m->packed, m->size, m->crc)
-				   : dvti_source_part(content, in, dvti_zip_pull, zip, m->size, true);
+	ok = true;
+	if (m->method)
+		ok = dvti_source_zipped(content, in, m->packed, m->size, m->crc);
+	else if (in->mapping)
+		dvti_source_window(content, in, m->size); /* a CRC would read all pages */
+	else
+		ok = dvti_source_part(content, in, dvti_zip_pull, zip, m->size, true);
 	snprintf(zip->what, sizeof zip->what, "member \"%.100s\" of %.200s", m->name, in->what);
 	content->what = zip->what;
 	return ok;
@@ -51869,6 +54286,10 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_PATCHED
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 240 "src/devtensor_spine.h"
+#endif
+#endif
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -52961,7 +55382,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 232 "src/devtensor_spine.h"
+#line 247 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_basic.c ==== */
@@ -54133,8 +56554,7 @@ static void dvti_block_write_frame(const void *object, char *buffer, size_t size
 	if (block->desc.describe &&
 		block->desc.describe(block, block->desc.user, own, sizeof own) >= sizeof own)
 		memcpy(own + sizeof own - 4, "...", 4);
-	dvti_text_add(&text,
-				  "%s: ", dvti_tracing.visit ? "dvt_block_print_summary" : "dvt_block_forward");
+	dvti_text_add(&text, "%s: ", dvti_tracing.visit ? dvti_tracing.function : "dvt_block_forward");
 	if (number < 0)
 		dvti_text_add(&text, "%s: ", own);
 	else
@@ -54342,16 +56762,18 @@ typedef struct dvti_summary_row {
 	int depth;
 	int64_t index; /* position among the children of its caller; -1: none */
 	dvt_shape shape;
+	dvt_block_cost cost; /* of the block itself, without its children */
 } dvti_summary_row;
 
 typedef struct dvti_summary {
+	const char *function;
 	dvti_summary_row *row;
 	size_t count, capacity;
 	size_t *open; /* rows of the blocks that are running */
 	size_t depth, open_capacity;
 	bool exhausted;
 	dvt_shape input;
-	int64_t trainable, fixed;
+	dvt_block_cost total;
 } dvti_summary;
 
 static int64_t dvti_child_index(const dvt_block *parent, const dvt_block *child) {
@@ -54362,13 +56784,23 @@ static int64_t dvti_child_index(const dvt_block *parent, const dvt_block *child)
 	return -1;
 }
 
+static void dvti_summary_param(dvt_block_cost *cost, const dvt_param *p) {
+	int64_t n = dvt_shape_size(p->shape);
+	*(p->grad_req == DVT_GRAD_NULL ? &cost->fixed : &cost->trained) += n;
+	cost->param_bytes += n * dvt_dtype_size(p->dtype);
+}
+
 static void dvti_summary_visit(void *user, dvt_block *block, dvt_array *y) {
 	dvti_summary *s = (dvti_summary *)user;
 	dvti_summary_row *row;
+	size_t i;
 	if (s->exhausted)
 		return;
-	if (y) {
-		s->row[s->open[--s->depth]].shape = y->shape;
+	if (y) { /* its parameters have their shapes now */
+		row = &s->row[s->open[--s->depth]];
+		row->shape = y->shape;
+		for (i = 0; i < block->n_param; i++)
+			dvti_summary_param(&row->cost, block->param[i]);
 		return;
 	}
 	if (!dvti_grow((void **)&s->row, &s->capacity, s->count + 1, sizeof *s->row) ||
@@ -54384,6 +56816,27 @@ static void dvti_summary_visit(void *user, dvt_block *block, dvt_array *y) {
 	s->open[s->depth++] = s->count++;
 }
 
+/* Adds an operation to the innermost block that is running. */
+static void dvti_summary_hear(void *user, const dvti_event *event) {
+	dvti_summary *s = (dvti_summary *)user;
+	const dvti_matrices *product = event->product;
+	dvt_block_cost *cost;
+	int i;
+	if (event->kind != DVTI_EVENT_LAUNCH || !s->depth || s->exhausted)
+		return;
+	cost = &s->row[s->open[s->depth - 1]].cost;
+	if (product) {
+		cost->multiply_adds += product->n * product->m * product->k;
+		cost->result_bytes += product->n * product->m * dvt_dtype_size(product->dtype);
+		return;
+	}
+	cost->multiply_adds += (int64_t)dvti_multiply_adds(event->launch);
+	for (i = 0; i < event->launch->n_out; i++) {
+		const dvti_view *out = &event->launch->out[i];
+		cost->result_bytes += dvti_extents(out->dim, out->ndim) * dvt_dtype_size(out->dtype);
+	}
+}
+
 /* Formats a number with separators: "60,170". */
 static const char *dvti_nn_grouped(int64_t number) {
 	char *buffer = dvti_name_buffer(), digits[24];
@@ -54394,89 +56847,156 @@ static const char *dvti_nn_grouped(int64_t number) {
 	return buffer;
 }
 
-static void dvti_summary_line(dvti_text *text, const char *name, const char *shape,
-							  const char *number) {
-	dvti_text_add(text, "%-34s %-24s %14s\n", name, shape, number);
+/* Formats bytes: "235.0 KiB". Integers only, which ignore the locale. */
+static const char *dvti_nn_size(int64_t bytes) {
+	static const char *const units[] = {"KiB", "MiB", "GiB", "TiB"};
+	char *buffer = dvti_name_buffer();
+	int unit = 0;
+	if (bytes < 1024)
+		snprintf(buffer, DVTI_NAME_SIZE, "%lld B", (long long)bytes);
+	else {
+		for (; bytes >= 1024 * 1024 && unit < 3; unit++)
+			bytes /= 1024;
+		snprintf(buffer, DVTI_NAME_SIZE, "%lld.%d %s", (long long)(bytes / 1024),
+				 (int)(bytes % 1024 * 10 / 1024), units[unit]);
+	}
+	return buffer;
 }
 
-static int64_t dvti_block_own_count(const dvt_block *block) {
-	int64_t count = 0;
-	size_t i;
-	for (i = 0; i < block->n_param; i++)
-		count += dvt_shape_size(block->param[i]->shape);
-	return count;
+#define DVTI_SUMMARY_WIDTH 98
+
+static void dvti_summary_line(dvti_text *text, const char *name, const char *shape,
+							  const char *trained, const char *fixed, const char *outputs,
+							  const char *products) {
+	dvti_text_add(text, "%-29s %-20s %11s %9s %10s %14s\n", name, shape, trained, fixed, outputs,
+				  products);
 }
 
 static size_t dvti_summary_format(const void *user, char *buffer, size_t size) {
 	const dvti_summary *s = (const dvti_summary *)user;
+	const dvt_block_cost *total = &s->total;
 	dvti_text text = dvti_text_begin(buffer, size);
 	size_t i;
-	dvti_summary_line(&text, "Block", "Output shape", "Parameters");
-	dvti_text_char(&text, '=', 74);
-	dvti_text_add(&text, "\n");
-	dvti_summary_line(&text, "Input", dvti_shape_text(s->input), "0");
+	dvti_summary_line(&text, "Block", "Output shape", "Trained", "Fixed", "Results",
+					  "Multiply-adds");
+	dvti_text_char(&text, '=', DVTI_SUMMARY_WIDTH);
+	dvti_text_add(&text, "\n%-29s %s\n", "Input", dvti_shape_text(s->input));
 	for (i = 0; i < s->count; i++) {
 		const dvti_summary_row *row = &s->row[i];
+		const dvt_block_cost *cost = &row->cost;
 		char *name = dvti_name_buffer();
 		dvti_text line = dvti_text_begin(name, DVTI_NAME_SIZE);
 		dvti_text_char(&line, ' ', 2 * row->depth);
 		if (row->index >= 0)
 			dvti_text_add(&line, "(%lld): ", (long long)row->index);
 		dvti_text_add(&line, "%s", row->block->desc.kind);
-		dvti_summary_line(&text, name, dvti_shape_text(row->shape),
-						  dvti_nn_grouped(dvti_block_own_count(row->block)));
+		dvti_summary_line(&text, name, dvti_shape_text(row->shape), dvti_nn_grouped(cost->trained),
+						  dvti_nn_grouped(cost->fixed), dvti_nn_size(cost->result_bytes),
+						  dvti_nn_grouped(cost->multiply_adds));
 	}
-	dvti_text_char(&text, '=', 74);
+	dvti_text_char(&text, '=', DVTI_SUMMARY_WIDTH);
 	dvti_text_add(&text, "\nParameters: %s (each counted once)\n",
-				  dvti_nn_grouped(s->trainable + s->fixed));
-	dvti_text_add(&text, "  trained: %s\n", dvti_nn_grouped(s->trainable));
-	dvti_text_add(&text, "  not trained: %s", dvti_nn_grouped(s->fixed));
+				  dvti_nn_grouped(total->trained + total->fixed));
+	dvti_text_add(&text, "  trained: %s\n", dvti_nn_grouped(total->trained));
+	dvti_text_add(&text, "  not trained: %s\n", dvti_nn_grouped(total->fixed));
+	dvti_text_add(&text, "Memory: %s of parameters, %s of results\n",
+				  dvti_nn_size(total->param_bytes), dvti_nn_size(total->result_bytes));
+	dvti_text_add(&text, "Multiply-adds: %s", dvti_nn_grouped(total->multiply_adds));
 	return text.length;
 }
 
-/* Runs the net on zeros and records the result of every block. Running statistics stay
-   unchanged. */
+#undef DVTI_SUMMARY_WIDTH
+
+static bool dvti_params_all_ready(const dvt_params *params) {
+	size_t i;
+	for (i = 0; i < params->count; i++)
+		if (!dvti_param_ready(params->item[i]))
+			return false;
+	return true;
+}
+
+/* Runs the net on zeros and records the result and the operations of every block. Running
+   statistics stay unchanged. Initial values are drawn in a pass of their own, whose operations do
+   not count. */
 static dvt_status dvti_summary_run(dvti_summary *s, dvt_block *net, dvt_params *params) {
 	dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_OFF);
+	dvti_listener listener, heard;
 	dvti_tracer tracer, before;
 	dvt_ctx ctx = dvt_default_ctx();
 	dvt_array *x, *y;
+	int passes = dvti_params_all_ready(params) ? 1 : 2;
 	if (params->count && params->item[0]->ctxs.n)
 		ctx = params->item[0]->ctxs.ctx[0];
 	tracer.visit = dvti_summary_visit;
 	tracer.user = s;
-	x = dvti_array_new("dvt_block_print_summary", s->input, DVT_F32, ctx);
+	tracer.function = s->function;
+	listener.hear = dvti_summary_hear;
+	listener.user = s;
+	x = dvti_array_new(s->function, s->input, DVT_F32, ctx);
 	x = x ? dvt_fill(x, 0) : NULL;
 	before = dvti_set_tracer(tracer);
-	y = x ? dvt_block_forward(net, x) : NULL;
+	heard = dvti_listen_here(listener);
+	do {
+		s->count = s->depth = 0;
+		y = x ? dvt_block_forward(net, x) : NULL;
+	} while (y && --passes);
+	dvti_listen_here(heard);
 	dvti_set_tracer(before);
 	dvt_record_end(&record);
 	if (y && s->exhausted)
-		return dvti_fail_memory("dvt_block_print_summary", (int64_t)(sizeof *s->row * s->count));
+		return dvti_fail_memory(s->function, (int64_t)(sizeof *s->row * s->count));
 	return y ? DVT_OK : dvti_failure();
 }
 
-DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input) {
-	dvti_summary s;
+/* Fills rows and totals; the caller frees the rows. */
+static dvt_status dvti_summary_make(dvti_summary *s, const char *function, dvt_block *net,
+									dvt_shape input) {
 	dvt_scope_guard scope;
 	dvt_params *params;
 	dvt_status status;
 	size_t i;
+	memset(s, 0, sizeof *s);
+	s->function = function;
+	s->input = input;
 	if (!net)
-		return dvti_null("dvt_block_print_summary", "net");
-	memset(&s, 0, sizeof s);
-	s.input = input;
+		return dvti_null(function, "net");
 	scope = dvt_scope_begin();
 	params = dvt_block_collect_params(net, NULL);
-	status = params ? dvti_summary_run(&s, net, params) : dvti_failure();
+	status = params ? dvti_summary_run(s, net, params) : dvti_failure();
 	for (i = 0; status == DVT_OK && i < params->count; i++)
-		*(params->item[i]->grad_req == DVT_GRAD_NULL ? &s.fixed : &s.trainable) +=
-			dvt_shape_size(params->item[i]->shape);
-	if (status == DVT_OK)
-		status = dvti_nn_print_text("dvt_block_print_summary", dvti_summary_format, &s);
+		dvti_summary_param(&s->total, params->item[i]);
+	for (i = 0; status == DVT_OK && i < s->count; i++) {
+		s->total.result_bytes += s->row[i].cost.result_bytes;
+		s->total.multiply_adds += s->row[i].cost.multiply_adds;
+	}
 	dvt_scope_end(&scope);
-	dvti_free(s.row);
-	dvti_free(s.open);
+	return status;
+}
+
+static void dvti_summary_free(dvti_summary *s) {
+	dvti_free(s->row);
+	dvti_free(s->open);
+}
+
+DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input) {
+	static const char *const function = "dvt_block_print_summary";
+	dvti_summary s;
+	dvt_status status = dvti_summary_make(&s, function, net, input);
+	if (status == DVT_OK)
+		status = dvti_nn_print_text(function, dvti_summary_format, &s);
+	dvti_summary_free(&s);
+	return status;
+}
+
+DVT_API dvt_status dvt_block_measure(dvt_block *net, dvt_shape input, dvt_block_cost *out) {
+	dvti_summary s;
+	dvt_status status;
+	if (!out)
+		return dvti_null("dvt_block_measure", "out");
+	status = dvti_summary_make(&s, "dvt_block_measure", net, input);
+	if (status == DVT_OK)
+		*out = s.total;
+	dvti_summary_free(&s);
 	return status;
 }
 /* ==== end dvt_block_print.c ==== */
@@ -55087,6 +57607,39 @@ static bool dvti_load_is_first(const dvti_load *load, size_t k) {
 	return true;
 }
 
+/* Returns the parameter's shape as text, with ? for extents that any array may have. */
+static const char *dvti_report_shape(const dvt_param *p) {
+	char *buffer = dvti_name_buffer();
+	dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
+	int i;
+	if (dvti_shape_known(p->shape))
+		return dvti_shape_text(p->shape);
+	for (i = 0; i < p->shape.ndim; i++) {
+		dvti_text_add(&text, i ? ", " : "(");
+		if (p->shape.dim[i])
+			dvti_text_add(&text, "%lld", (long long)p->shape.dim[i]);
+		else
+			dvti_text_add(&text, "?");
+	}
+	dvti_text_add(&text, p->shape.ndim == 1 ? ",)" : ")");
+	return buffer;
+}
+
+/* Returns the name of array i of the file, and the one that the map gives it. */
+static const char *dvti_report_name(const dvti_load *load, int i) {
+	const char *name = dvt_array_list_name(load->file, i), *mapped = name;
+	char *both;
+	size_t k;
+	for (k = 0; k < load->n_target && mapped == name; k++)
+		if (load->target[k].file == i && *load->target[k].name)
+			mapped = load->target[k].name;
+	if (strcmp(mapped, name) == 0)
+		return name;
+	both = dvti_name_buffer();
+	snprintf(both, DVTI_NAME_SIZE, "%.28s' as '%.28s", name, mapped); /* dvti_brief adds quotes */
+	return both;
+}
+
 typedef bool (*dvti_load_fault)(const dvti_load *load, int i);
 
 static bool dvti_load_misses(const dvti_load *load, int k) {
@@ -55150,7 +57703,7 @@ static const char *dvti_faults_net_name(const void *user, int i) {
 
 static const char *dvti_faults_file_name(const void *user, int i) {
 	const dvti_faults *faults = (const dvti_faults *)user;
-	return dvt_array_list_name(faults->load->file, dvti_faults_at(faults, i));
+	return dvti_report_name(faults->load, dvti_faults_at(faults, i));
 }
 
 static const char *dvti_report_net_name(const void *user, int i) {
@@ -55158,7 +57711,7 @@ static const char *dvti_report_net_name(const void *user, int i) {
 }
 
 static const char *dvti_report_file_name(const void *user, int i) {
-	return dvt_array_list_name(((const dvti_load *)user)->file, i);
+	return dvti_report_name((const dvti_load *)user, i);
 }
 
 /* ---- faults of one kind ---- */
@@ -55198,7 +57751,7 @@ static void dvti_report_shape_list(dvti_text *text, const dvti_faults *shapes) {
 	for (i = 0; i < shapes->n && i < 4; i++) {
 		int k = dvti_faults_at(shapes, i);
 		dvti_text_add(text, "%s'%.60s' expected %s vs saved %s", i ? ", " : "",
-					  load->named.item[k].name, dvti_shape_text(load->named.item[k].param->shape),
+					  load->named.item[k].name, dvti_report_shape(load->named.item[k].param),
 					  dvti_shape_text(dvti_load_saved(load, k)->shape));
 	}
 	if (shapes->n > 4)
@@ -55210,11 +57763,12 @@ static void dvti_report_shapes(dvti_text *text, const dvti_faults *shapes) {
 	const dvti_named *first = &load->named.item[shapes->first];
 	dvti_text_add(text,
 				  "Failed loading Parameter '%.100s' from saved params: shape incompatible "
-				  "expected %s vs saved %s (%.100s in '%.200s'), where an expected 0 is any extent "
-				  "above 0; load it into a net of the same layers",
-				  dvti_param_name(first->param), dvti_shape_text(first->param->shape),
+				  "expected %s vs saved %s (%.100s in '%.200s')%s; load it into a net of the same "
+				  "layers",
+				  dvti_param_name(first->param), dvti_report_shape(first->param),
 				  dvti_shape_text(dvti_load_saved(load, shapes->first)->shape), first->name,
-				  load->path);
+				  load->path,
+				  dvti_shape_known(first->param->shape) ? "" : ", where ? is any extent above 0");
 	if (shapes->n > 1) {
 		dvti_text_add(text, ". All: ");
 		dvti_report_shape_list(text, shapes);
@@ -57098,6 +59652,196 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 	return norm;
 }
 /* ==== end dvt_clip.c ==== */
+/* ==== begin src/7_train/dvt_confusion.c ==== */
+/* Confusion matrices: counted where the arrays are, by one product of one-hot matrices, and drawn
+   as an SVG image of colored cells. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/7_train/dvt_confusion.c"
+#endif
+
+/* Returns the classes as int64 (N); scores become the class of the largest one. */
+static dvt_array *dvti_confusion_classes(dvt_array *x, bool scores) {
+	x = dvt_as_in_dtype(scores ? dvt_argmax(x, DVT_AXES(-1)) : x, DVT_I64);
+	return dvt_reshape(x, DVT_SHAPE(-1));
+}
+
+/* Every product is 0 or 1, so float64 counts exactly to 2^53. */
+static dvt_array *dvti_confusion_count(dvt_array *labels, dvt_array *predictions, bool scores,
+									   int64_t classes) {
+	dvt_array *row = dvt_one_hot(dvti_confusion_classes(labels, false), classes, DVT_F64);
+	dvt_array *column = dvt_one_hot(dvti_confusion_classes(predictions, scores), classes, DVT_F64);
+	return dvt_astype(dvt_matmul(dvt_t(row), column), DVT_I64);
+}
+
+DVT_API dvt_array *dvt_confusion_matrix(dvt_array *labels, dvt_array *predictions,
+										int64_t classes) {
+	static const char *const function = "dvt_confusion_matrix";
+	static const char *const names[] = {"labels", "predictions"};
+	dvt_record_guard record;
+	dvt_scope_guard scope;
+	dvt_array *in[2], *matrix;
+	dvt_shape rows;
+	bool scores;
+	in[0] = labels;
+	in[1] = predictions;
+	if (!dvti_check_named(function, in, 2, names))
+		return NULL;
+	if (classes < 1 || classes > 65536) {
+		dvti_fail(DVT_ERR_RANGE, "%s: classes is %lld; expected 1 to 65536", function,
+				  (long long)classes);
+		return NULL;
+	}
+	scores = !dvt_shape_equal(labels->shape, predictions->shape);
+	rows = predictions->shape;
+	if (scores && (rows.ndim == 0 || rows.dim[--rows.ndim] != classes ||
+				   !dvt_shape_equal(labels->shape, rows))) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: labels are %s and predictions are %s; expected predictions of the labels' "
+				  "shape and one more axis of %lld classes, or class numbers in the labels' shape",
+				  function, dvti_describe(labels), dvti_describe(predictions), (long long)classes);
+		return NULL;
+	}
+	record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
+	scope = dvt_scope_begin();
+	matrix = dvti_confusion_count(labels, predictions, scores, classes);
+	dvt_keep(matrix);
+	dvt_scope_end(&scope);
+	dvt_record_end(&record);
+	return matrix;
+}
+
+/* ---- the image ---- */
+#define DVTI_CONFUSION_MOST 100
+#define DVTI_CONFUSION_LEFT 120
+#define DVTI_CONFUSION_TOP 110
+
+/* Returns the number of characters, which are about 7 pixels wide. */
+static int dvti_confusion_width(const char *text) {
+	int n = 0;
+	for (; *text; text++)
+		n += (*text & 0xC0) != 0x80;
+	return 7 * n;
+}
+
+/* Mixes white with the color #0072b2. Source: Okabe and Ito, 2008. */
+static void dvti_confusion_cell(dvti_writer *out, double x, double y, int size, double share) {
+	char rest[64];
+	dvti_writer_text(out, "<rect x=\"");
+	dvti_svg_fixed(out, x, 0);
+	dvti_writer_text(out, "\" y=\"");
+	dvti_svg_fixed(out, y, 0);
+	snprintf(rest, sizeof rest, "\" width=\"%d\" height=\"%d\" fill=\"#%02x%02x%02x\"/>\n", size,
+			 size, (int)(255.5 - 255 * share), (int)(255.5 - (255 - 0x72) * share),
+			 (int)(255.5 - (255 - 0xb2) * share));
+	dvti_writer_text(out, rest);
+}
+
+static const char *dvti_confusion_name(char *buffer, const char *const *names, int64_t i) {
+	if (names)
+		return names[i];
+	snprintf(buffer, 24, "%lld", (long long)i);
+	return buffer;
+}
+
+/* Rows and columns have their names outside, cells their counts where these fit. */
+static void dvti_confusion_write(dvti_writer *out, const int64_t *count, int64_t n,
+								 const char *const *names) {
+	const int size = n <= 12 ? 44 : n <= 30 ? 30 : 14;
+	const int left = DVTI_CONFUSION_LEFT, top = DVTI_CONFUSION_TOP;
+	const int end = size * (int)n;
+	int64_t all = 0, right = 0, i, k;
+	char text[80];
+	dvti_svg_begin(out, left + end + 24, top + end + 24);
+	for (i = 0; i < n; i++) {
+		const char *name = dvti_confusion_name(text, names, i);
+		const double middle = size * ((double)i + 0.5);
+		const char *smaller = size < 20                                ? " font-size=\"9\""
+							  : dvti_confusion_width(name) > left - 40 ? " font-size=\"8\""
+																	   : "";
+		char attributes[120];
+		double row = 0;
+		snprintf(attributes, sizeof attributes, " text-anchor=\"end\"%s", smaller);
+		dvti_svg_text(out, left - 6, top + middle + 4, attributes, name);
+		snprintf(attributes, sizeof attributes, " transform=\"translate(%d %d) rotate(-90)\"%s",
+				 left + (int)middle + 4, top - 6, smaller);
+		dvti_svg_text(out, 0, 0, attributes, name);
+		for (k = 0; k < n; k++)
+			row += (double)count[i * n + k];
+		for (k = 0; k < n; k++) {
+			const int64_t c = count[i * n + k];
+			const double share = row > 0 ? (double)c / row : 0;
+			dvti_confusion_cell(out, left + size * (double)k, top + size * (double)i, size, share);
+			all += c;
+			right += i == k ? c : 0;
+			snprintf(text, sizeof text, "%lld", (long long)c);
+			if (size >= 30 && c && dvti_confusion_width(text) <= size)
+				dvti_svg_text(out, left + size * ((double)k + 0.5), top + middle + 4,
+							  share > 0.5 ? " text-anchor=\"middle\" fill=\"#ffffff\""
+										  : " text-anchor=\"middle\"",
+							  text);
+		}
+	}
+	for (i = 0; i <= n; i++) { /* the grid */
+		const double at = size * (double)i;
+		dvti_svg_line(out, left, top + at, left + end, top + at, " stroke=\"#bbbbbb\"");
+		dvti_svg_line(out, left + at, top, left + at, top + end, " stroke=\"#bbbbbb\"");
+	}
+	dvti_svg_text(out, left + end / 2.0, 20, " text-anchor=\"middle\" font-size=\"14\"",
+				  "Predicted class");
+	dvti_svg_text(out, -(top + end / 2.0), 18,
+				  " text-anchor=\"middle\" font-size=\"14\" transform=\"rotate(-90)\"", "Label");
+	snprintf(text, sizeof text, "%lld of %lld correct", (long long)right, (long long)all);
+	dvti_svg_text(out, left + end, top + end + 18, " text-anchor=\"end\"", text);
+	dvti_writer_text(out, "</svg>\n");
+}
+
+static dvt_status dvti_confusion_check(const char *function, dvt_array *matrix,
+									   const char *const *names, const char *path) {
+	const int64_t *dim;
+	int64_t i;
+	if (!matrix || !path)
+		return dvti_null(function, matrix ? "path" : "matrix");
+	dim = matrix->shape.dim;
+	if (matrix->shape.ndim != 2 || dim[0] != dim[1] || dim[0] < 1 || dim[0] > DVTI_CONFUSION_MOST)
+		return dvti_fail(DVT_ERR_SHAPE,
+						 "%s: matrix is %s; expected (classes, classes) with 1 to %d classes, as "
+						 "dvt_confusion_matrix returns it",
+						 function, dvti_describe(matrix), DVTI_CONFUSION_MOST);
+	for (i = 0; names && i < dim[0]; i++)
+		if (!names[i])
+			return dvti_null(function, "a name");
+	return DVT_OK;
+}
+
+DVT_API dvt_status dvt_confusion_save(dvt_array *matrix, const char *const *names,
+									  const char *path) {
+	static const char *const function = "dvt_confusion_save";
+	dvt_status status = dvti_confusion_check(function, matrix, names, path);
+	dvt_scope_guard scope;
+	dvti_float_mode mode;
+	dvti_writer text;
+	dvt_array *host;
+	if (status != DVT_OK)
+		return status;
+	scope = dvt_scope_begin();
+	host = dvti_host_array(function, matrix, DVT_I64, false);
+	status = host ? DVT_OK : dvti_failure();
+	if (host) {
+		text = dvti_writer_begin();
+		mode = dvti_float_mode_begin();
+		dvti_confusion_write(&text, (const int64_t *)dvti_view_of(host).data, host->shape.dim[0],
+							 names);
+		dvti_float_mode_end(&mode);
+		status = dvti_svg_save(function, path, &text);
+	}
+	dvt_scope_end(&scope);
+	return status;
+}
+
+#undef DVTI_CONFUSION_MOST
+#undef DVTI_CONFUSION_LEFT
+#undef DVTI_CONFUSION_TOP
+/* ==== end dvt_confusion.c ==== */
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG image: axes with round ticks, one line per series, a legend. The text
    depends on the points only: it has no dates and ignores the locale. Points with a NaN or an
@@ -57127,6 +59871,7 @@ struct dvt_curve {
 	char *title, *x_label, *y_label;
 	dvti_series *series;
 	size_t n, capacity;
+	bool log_x, log_y;
 };
 
 static void dvti_curve_destroy(void *object) {
@@ -57195,10 +59940,21 @@ DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x,
 	return DVT_OK;
 }
 
+DVT_API dvt_status dvt_curve_set_log(dvt_curve *curve, bool x, bool y) {
+	if (!curve)
+		return dvti_null("dvt_curve_set_log", "curve");
+	curve->log_x = x;
+	curve->log_y = y;
+	return DVT_OK;
+}
+
 /* ---- axes ---- */
 typedef struct dvti_scale {
-	double low, high, step;
-	int ticks; /* steps from low to high */
+	double low, high, step; /* of a logarithmic axis: decimal logarithms */
+	int ticks;              /* steps from low to high */
+	bool log;
+	int first; /* logarithmic: ticks are 1, 2 and 5 times powers of ten, from this one */
+	bool fine; /* those with 2 and 5, too */
 } dvti_scale;
 
 /* Rounds up to 1, 2 or 5 times a power of ten. */
@@ -57211,6 +59967,7 @@ static double dvti_round_step(double rough) {
 static dvti_scale dvti_scale_make(double low, double high) {
 	dvti_scale scale;
 	double least;
+	memset(&scale, 0, sizeof scale);
 	if (!(low <= high)) { /* no points */
 		low = 0;
 		high = 1;
@@ -57229,46 +59986,94 @@ static dvti_scale dvti_scale_make(double low, double high) {
 	return scale;
 }
 
+/* Returns tick k of a logarithmic axis that shows 2 and 5: 0 is 1, 1 is 2, 3 is 10, -1 is 0.5. */
+static double dvti_fine_tick(int k) {
+	static const int digits[] = {1, 2, 5};
+	int power = (k + 3000) / 3 - 1000;
+	return digits[(k + 3000) % 3] * pow(10, power);
+}
+
+/* Does the same for logarithms. Up to three decades have ticks at 2 and 5. */
+static dvti_scale dvti_scale_log(double low, double high) {
+	dvti_scale scale;
+	int last;
+	memset(&scale, 0, sizeof scale);
+	scale.log = true;
+	if (!(low <= high)) { /* no points */
+		low = 1;
+		high = 10;
+	}
+	scale.fine = log10(high) - log10(low) <= 3;
+	if (scale.fine) {
+		scale.first = 3 * (int)floor(log10(low)) + 2;
+		while (dvti_fine_tick(scale.first) > low * (1 + 1e-9))
+			scale.first--;
+		last = scale.first + 1;
+		while (dvti_fine_tick(last) < high * (1 - 1e-9))
+			last++;
+		scale.ticks = last - scale.first;
+		scale.step = 1;
+		scale.low = log10(dvti_fine_tick(scale.first));
+		scale.high = log10(dvti_fine_tick(last));
+	} else {
+		scale.low = floor(log10(low) + 1e-9);
+		scale.step = ceil((ceil(log10(high) - 1e-9) - scale.low) / 8);
+		scale.ticks = (int)ceil((log10(high) - scale.low) / scale.step - 1e-9);
+		scale.high = scale.low + scale.ticks * scale.step;
+	}
+	return scale;
+}
+
+/* Returns the value of tick i. */
+static double dvti_scale_tick(const dvti_scale *scale, int i) {
+	return !scale->log   ? scale->low + i * scale->step
+		   : scale->fine ? dvti_fine_tick(scale->first + i)
+						 : pow(10, scale->low + i * scale->step);
+}
+
+/* Returns the position of a value: 0 at the lower end of the axis, 1 at the upper one. */
+static double dvti_scale_share(const dvti_scale *scale, double value) {
+	return ((scale->log ? log10(value) : value) - scale->low) / (scale->high - scale->low);
+}
+
+/* A logarithmic axis has positive values only; those near 0 have no exact decimal logarithm. */
+static bool dvti_curve_draws(bool log_x, bool log_y, double x, double y) {
+	return (!log_x || x >= 1e-300) && (!log_y || y >= 1e-300);
+}
+
 static void dvti_curve_scales(const dvt_curve *curve, dvti_scale *x, dvti_scale *y) {
 	double x_low = HUGE_VAL, x_high = -HUGE_VAL, y_low = HUGE_VAL, y_high = -HUGE_VAL;
 	size_t i, k;
 	for (i = 0; i < curve->n; i++)
 		for (k = 0; k < curve->series[i].n; k++) {
+			if (!dvti_curve_draws(curve->log_x, curve->log_y, curve->series[i].x[k],
+								  curve->series[i].y[k]))
+				continue;
 			x_low = DVTI_MIN(x_low, curve->series[i].x[k]);
 			x_high = DVTI_MAX(x_high, curve->series[i].x[k]);
 			y_low = DVTI_MIN(y_low, curve->series[i].y[k]);
 			y_high = DVTI_MAX(y_high, curve->series[i].y[k]);
 		}
-	*x = dvti_scale_make(x_low, x_high);
-	*y = dvti_scale_make(y_low, y_high);
+	*x = curve->log_x ? dvti_scale_log(x_low, x_high) : dvti_scale_make(x_low, x_high);
+	*y = curve->log_y ? dvti_scale_log(y_low, y_high) : dvti_scale_make(y_low, y_high);
 }
 
 /* ---- text ---- */
-/* Writes a fixed-point number without printf, which would follow the locale. |value| * 10^decimals
-   must be below 2^53. */
-static void dvti_svg_fixed(dvti_writer *out, double value, int decimals) {
-	int64_t unit = 1, number;
-	int i;
-	for (i = 0; i < decimals; i++)
-		unit *= 10;
-	number = (int64_t)(fabs(value) * (double)unit + 0.5);
-	if (value < 0 && number)
-		dvti_writer_text(out, "-");
-	dvti_writer_int(out, number / unit);
-	for (number %= unit, i = 0; i < decimals; i++) {
-		unit /= 10;
-		if (i == 0)
-			dvti_writer_text(out, ".");
-		dvti_writer_int(out, number / unit);
-		number %= unit;
-	}
-}
-
 /* Writes a tick's value with as many decimals as its step needs. Very large and small ones look
    like 1.5e9. */
 static void dvti_svg_value(dvti_writer *out, double value, const dvti_scale *scale) {
 	double largest = DVTI_MAX(fabs(scale->low), fabs(scale->high));
-	int step = (int)floor(log10(scale->step) + 1e-9), top = (int)floor(log10(largest) + 1e-9);
+	dvti_scale digit;
+	int step, top;
+	if (scale->log) { /* as a linear axis whose step is the tick's first digit */
+		memset(&digit, 0, sizeof digit);
+		digit.step = pow(10, floor(log10(value) + 1e-9));
+		digit.high = value;
+		scale = &digit;
+		largest = value;
+	}
+	step = (int)floor(log10(scale->step) + 1e-9);
+	top = (int)floor(log10(largest) + 1e-9);
 	if (top < 7 && step > -6) {
 		dvti_svg_fixed(out, value, step < 0 ? -step : 0);
 	} else if (fabs(value) < scale->step / 2) {
@@ -57282,83 +60087,13 @@ static void dvti_svg_value(dvti_writer *out, double value, const dvti_scale *sca
 	}
 }
 
-/* Returns the length of the UTF-8 character at `at`, or 0 when it is invalid or XML 1.0 forbids
-   it. */
-static int dvti_utf8_length(const unsigned char *at) {
-	uint32_t c = at[0], least;
-	int n = c < 0x80 ? 1 : c >> 5 == 6 ? 2 : c >> 4 == 14 ? 3 : c >> 3 == 30 ? 4 : 0, i;
-	if (n < 2)
-		return n && (c >= 0x20 || c == '\t' || c == '\n' || c == '\r') ? 1 : 0;
-	least = n == 2 ? 0x80 : n == 3 ? 0x800 : 0x10000;
-	c &= 0x7Fu >> n;
-	for (i = 1; i < n; i++) {
-		if ((at[i] & 0xC0) != 0x80)
-			return 0;
-		c = c << 6 | (at[i] & 0x3Fu);
-	}
-	return c < least || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000) || c == 0xFFFE || c == 0xFFFF
-			   ? 0
-			   : n;
-}
-
-static void dvti_svg_escape(dvti_writer *out, const char *text) {
-	const unsigned char *at = (const unsigned char *)text;
-	while (*at) {
-		int n = dvti_utf8_length(at);
-		if (*at == '&')
-			dvti_writer_text(out, "&amp;");
-		else if (*at == '<')
-			dvti_writer_text(out, "&lt;");
-		else if (*at == '>')
-			dvti_writer_text(out, "&gt;");
-		else if (*at == '"')
-			dvti_writer_text(out, "&quot;");
-		else if (n)
-			dvti_writer_bytes(out, at, (size_t)n);
-		else
-			dvti_writer_text(out, "?");
-		at += n ? n : 1;
-	}
-}
-
-/* Writes <text x= y= attributes>content</text>. */
-static void dvti_svg_text(dvti_writer *out, double x, double y, const char *attributes,
-						  const char *content) {
-	dvti_writer_text(out, "<text x=\"");
-	dvti_svg_fixed(out, x, 2);
-	dvti_writer_text(out, "\" y=\"");
-	dvti_svg_fixed(out, y, 2);
-	dvti_writer_text(out, "\"");
-	dvti_writer_text(out, attributes);
-	dvti_writer_text(out, ">");
-	dvti_svg_escape(out, content);
-	dvti_writer_text(out, "</text>\n");
-}
-
-static void dvti_svg_line(dvti_writer *out, double x1, double y1, double x2, double y2,
-						  const char *attributes) {
-	dvti_writer_text(out, "<path d=\"M");
-	dvti_svg_fixed(out, x1, 2);
-	dvti_writer_text(out, " ");
-	dvti_svg_fixed(out, y1, 2);
-	dvti_writer_text(out, " L");
-	dvti_svg_fixed(out, x2, 2);
-	dvti_writer_text(out, " ");
-	dvti_svg_fixed(out, y2, 2);
-	dvti_writer_text(out, "\" fill=\"none\"");
-	dvti_writer_text(out, attributes);
-	dvti_writer_text(out, "/>\n");
-}
-
 /* ---- the parts of the image ---- */
 static double dvti_curve_x(const dvti_scale *scale, double x) {
-	return DVTI_CURVE_LEFT +
-		   (x - scale->low) / (scale->high - scale->low) * (DVTI_CURVE_RIGHT - DVTI_CURVE_LEFT);
+	return DVTI_CURVE_LEFT + dvti_scale_share(scale, x) * (DVTI_CURVE_RIGHT - DVTI_CURVE_LEFT);
 }
 
 static double dvti_curve_y(const dvti_scale *scale, double y) {
-	return DVTI_CURVE_BOTTOM -
-		   (y - scale->low) / (scale->high - scale->low) * (DVTI_CURVE_BOTTOM - DVTI_CURVE_TOP);
+	return DVTI_CURVE_BOTTOM - dvti_scale_share(scale, y) * (DVTI_CURVE_BOTTOM - DVTI_CURVE_TOP);
 }
 
 static void dvti_svg_tick(dvti_writer *out, double x, double y, const char *attributes,
@@ -57377,12 +60112,12 @@ static void dvti_svg_axes(dvti_writer *out, const dvt_curve *curve, const dvti_s
 	static const char *const grid = " stroke=\"#dddddd\"";
 	int i;
 	for (i = 0; i <= x->ticks; i++) {
-		double value = x->low + i * x->step, at = dvti_curve_x(x, value);
+		double value = dvti_scale_tick(x, i), at = dvti_curve_x(x, value);
 		dvti_svg_line(out, at, DVTI_CURVE_TOP, at, DVTI_CURVE_BOTTOM, grid);
 		dvti_svg_tick(out, at, DVTI_CURVE_BOTTOM + 18, "\" text-anchor=\"middle\">", value, x);
 	}
 	for (i = 0; i <= y->ticks; i++) {
-		double value = y->low + i * y->step, at = dvti_curve_y(y, value);
+		double value = dvti_scale_tick(y, i), at = dvti_curve_y(y, value);
 		dvti_svg_line(out, DVTI_CURVE_LEFT, at, DVTI_CURVE_RIGHT, at, grid);
 		dvti_svg_tick(out, DVTI_CURVE_LEFT - 8, at + 4, "\" text-anchor=\"end\">", value, y);
 	}
@@ -57401,19 +60136,23 @@ static void dvti_svg_axes(dvti_writer *out, const dvt_curve *curve, const dvti_s
 
 static void dvti_svg_series(dvti_writer *out, const dvti_series *series, const dvti_scale *x,
 							const dvti_scale *y, const char *attributes, const char *color) {
-	size_t i;
+	size_t i, n = 0;
 	dvti_writer_text(out, "<polyline fill=\"none\"");
 	dvti_writer_text(out, attributes);
 	dvti_writer_text(out, " points=\"");
 	for (i = 0; i < series->n; i++) {
-		if (i)
-			dvti_writer_text(out, i % 8 ? " " : "\n");
+		if (!dvti_curve_draws(x->log, y->log, series->x[i], series->y[i]))
+			continue;
+		if (n++)
+			dvti_writer_text(out, (n - 1) % 8 ? " " : "\n");
 		dvti_svg_fixed(out, dvti_curve_x(x, series->x[i]), 2);
 		dvti_writer_text(out, ",");
 		dvti_svg_fixed(out, dvti_curve_y(y, series->y[i]), 2);
 	}
 	dvti_writer_text(out, "\"/>\n");
-	for (i = 0; series->n <= DVTI_CURVE_DOTS && i < series->n; i++) {
+	for (i = 0; n <= DVTI_CURVE_DOTS && i < series->n; i++) {
+		if (!dvti_curve_draws(x->log, y->log, series->x[i], series->y[i]))
+			continue;
 		dvti_writer_text(out, "<circle r=\"2.5\" fill=\"");
 		dvti_writer_text(out, color);
 		dvti_writer_text(out, "\" cx=\"");
@@ -57433,10 +60172,7 @@ static DVTI_NOINLINE void dvti_svg_write(dvti_writer *out, const dvt_curve *curv
 	dvti_scale x, y;
 	size_t i;
 	dvti_curve_scales(curve, &x, &y);
-	dvti_writer_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-						  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"720\" height=\"420\" "
-						  "viewBox=\"0 0 720 420\" font-family=\"sans-serif\" font-size=\"12\">\n"
-						  "<rect width=\"720\" height=\"420\" fill=\"#ffffff\"/>\n");
+	dvti_svg_begin(out, 720, 420);
 	dvti_svg_axes(out, curve, &x, &y);
 	for (i = 0; i < curve->n; i++) {
 		const char *color = colors[i % (size_t)DVTI_LENGTH(colors)];
@@ -57455,24 +60191,13 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 	static const char *const function = "dvt_curve_save";
 	dvti_float_mode mode;
 	dvti_writer text;
-	dvti_file_out file;
-	dvt_status status;
 	if (!curve || !path)
 		return dvti_null(function, curve ? "path" : "curve");
 	text = dvti_writer_begin();
 	mode = dvti_float_mode_begin();
 	dvti_svg_write(&text, curve);
 	dvti_float_mode_end(&mode);
-	if (text.failed) {
-		status = dvti_fail_memory(function, (int64_t)text.length);
-	} else if (!dvti_file_begin(&file, function, path)) {
-		status = dvti_failure();
-	} else {
-		dvti_file_write(&file, text.at, text.length);
-		status = dvti_file_end(&file, true);
-	}
-	dvti_writer_free(&text);
-	return status;
+	return dvti_svg_save(function, path, &text);
 }
 
 #undef DVTI_CURVE_LEFT
@@ -58679,8 +61404,8 @@ static dvt_status dvti_split_check(const char *function, dvt_array *x, const dvt
 					 function, dvti_shape_text(x->shape), ctxs->n, list, ctxs->n);
 }
 
-static dvt_status dvti_split_and_load(const char *function, dvt_array *x, dvt_ctx_list ctxs,
-									  bool even_split, dvt_array **out) {
+DVTI_FN dvt_status dvti_split_and_load(const char *function, dvt_array *x, dvt_ctx_list ctxs,
+									   bool even_split, dvt_array **out) {
 	dvt_array *part[DVT_MAX_CONTEXTS];
 	dvt_status status;
 	dvt_scope_guard scope;
@@ -58717,6 +61442,123 @@ DVT_API dvt_status dvt_array_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt
 	return dvti_split_and_load("dvt_array_split_and_load", x, ctxs, false, out);
 }
 /* ==== end dvt_split.c ==== */
+/* ==== begin src/7_train/dvt_svg.c ==== */
+/* Parts that SVG images share: numbers that ignore the locale, escaped text, lines, the file. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/7_train/dvt_svg.c"
+#endif
+
+DVTI_FN void dvti_svg_fixed(dvti_writer *out, double value, int decimals) {
+	int64_t unit = 1, number;
+	int i;
+	for (i = 0; i < decimals; i++)
+		unit *= 10;
+	number = (int64_t)(fabs(value) * (double)unit + 0.5);
+	if (value < 0 && number)
+		dvti_writer_text(out, "-");
+	dvti_writer_int(out, number / unit);
+	for (number %= unit, i = 0; i < decimals; i++) {
+		unit /= 10;
+		if (i == 0)
+			dvti_writer_text(out, ".");
+		dvti_writer_int(out, number / unit);
+		number %= unit;
+	}
+}
+
+/* Returns the length of the UTF-8 character at `at`, or 0 when it is invalid or XML 1.0 forbids
+   it. */
+static int dvti_utf8_length(const unsigned char *at) {
+	uint32_t c = at[0], least;
+	int n = c < 0x80 ? 1 : c >> 5 == 6 ? 2 : c >> 4 == 14 ? 3 : c >> 3 == 30 ? 4 : 0, i;
+	if (n < 2)
+		return n && (c >= 0x20 || c == '\t' || c == '\n' || c == '\r') ? 1 : 0;
+	least = n == 2 ? 0x80 : n == 3 ? 0x800 : 0x10000;
+	c &= 0x7Fu >> n;
+	for (i = 1; i < n; i++) {
+		if ((at[i] & 0xC0) != 0x80)
+			return 0;
+		c = c << 6 | (at[i] & 0x3Fu);
+	}
+	return c < least || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000) || c == 0xFFFE || c == 0xFFFF
+			   ? 0
+			   : n;
+}
+
+static void dvti_svg_escape(dvti_writer *out, const char *text) {
+	const unsigned char *at = (const unsigned char *)text;
+	while (*at) {
+		int n = dvti_utf8_length(at);
+		if (*at == '&')
+			dvti_writer_text(out, "&amp;");
+		else if (*at == '<')
+			dvti_writer_text(out, "&lt;");
+		else if (*at == '>')
+			dvti_writer_text(out, "&gt;");
+		else if (*at == '"')
+			dvti_writer_text(out, "&quot;");
+		else if (n)
+			dvti_writer_bytes(out, at, (size_t)n);
+		else
+			dvti_writer_text(out, "?");
+		at += n ? n : 1;
+	}
+}
+
+DVTI_FN void dvti_svg_text(dvti_writer *out, double x, double y, const char *attributes,
+						   const char *content) {
+	dvti_writer_text(out, "<text x=\"");
+	dvti_svg_fixed(out, x, 2);
+	dvti_writer_text(out, "\" y=\"");
+	dvti_svg_fixed(out, y, 2);
+	dvti_writer_text(out, "\"");
+	dvti_writer_text(out, attributes);
+	dvti_writer_text(out, ">");
+	dvti_svg_escape(out, content);
+	dvti_writer_text(out, "</text>\n");
+}
+
+DVTI_FN void dvti_svg_line(dvti_writer *out, double x1, double y1, double x2, double y2,
+						   const char *attributes) {
+	dvti_writer_text(out, "<path d=\"M");
+	dvti_svg_fixed(out, x1, 2);
+	dvti_writer_text(out, " ");
+	dvti_svg_fixed(out, y1, 2);
+	dvti_writer_text(out, " L");
+	dvti_svg_fixed(out, x2, 2);
+	dvti_writer_text(out, " ");
+	dvti_svg_fixed(out, y2, 2);
+	dvti_writer_text(out, "\" fill=\"none\"");
+	dvti_writer_text(out, attributes);
+	dvti_writer_text(out, "/>\n");
+}
+
+DVTI_FN void dvti_svg_begin(dvti_writer *out, int width, int height) {
+	char head[400];
+	snprintf(head, sizeof head,
+			 "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+			 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
+			 "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\">\n"
+			 "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n",
+			 width, height, width, height, width, height);
+	dvti_writer_text(out, head);
+}
+
+DVTI_FN dvt_status dvti_svg_save(const char *function, const char *path, dvti_writer *text) {
+	dvti_file_out file;
+	dvt_status status;
+	if (text->failed) {
+		status = dvti_fail_memory(function, (int64_t)text->length);
+	} else if (!dvti_file_begin(&file, function, path)) {
+		status = dvti_failure();
+	} else {
+		dvti_file_write(&file, text->at, text->length);
+		status = dvti_file_end(&file, true);
+	}
+	dvti_writer_free(text);
+	return status;
+}
+/* ==== end dvt_svg.c ==== */
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, allocations, the sum of the gradients, then the same step for every copy.
    All allocations precede the first change of a value. */
@@ -59684,6 +62526,24 @@ DVT_API dvt_dataset *dvt_dataset_mnist(const char *folder, dvt_dataset_part part
 #line 3 "src/7_train/dvt_dataset_cifar.c"
 #endif
 
+#if defined(DEVTENSOR_NO_FORMATS)
+DVT_API dvt_dataset *dvt_dataset_cifar10(const char *folder, dvt_dataset_part part) {
+	(void)folder;
+	(void)part;
+	dvti_no_formats("dvt_dataset_cifar10");
+	return NULL;
+}
+
+DVT_API dvt_dataset *dvt_dataset_cifar100(const char *folder, dvt_dataset_part part,
+										  dvt_cifar100_labels labels) {
+	(void)folder;
+	(void)part;
+	(void)labels;
+	dvti_no_formats("dvt_dataset_cifar100");
+	return NULL;
+}
+#else
+
 #define DVTI_CIFAR_FILES 5
 
 #if !defined(DEVTENSOR_NO_FILES)
@@ -59827,6 +62687,8 @@ DVT_API dvt_dataset *dvt_dataset_cifar100(const char *folder, dvt_dataset_part p
 }
 
 #undef DVTI_CIFAR_FILES
+
+#endif
 /* ==== end dvt_dataset_cifar.c ==== */
 /* ==== begin src/7_train/dvt_dataset_split.c ==== */
 /* Splits a dataset at random, into parts for training and validation for example. */
@@ -59930,9 +62792,9 @@ DVT_API dvt_status dvt_dataset_split(dvt_dataset *data, const int64_t *counts, i
 }
 /* ==== end dvt_dataset_split.c ==== */
 /* ==== begin src/7_train/dvt_loader.c ==== */
-/* The loader: batches in the order of an epoch (dvt_order.c). Worker threads make batches in
-   advance, into the slots of a ring. The caller takes them out in order, so the number of workers
-   changes only the speed.
+/* The loader: batches in the order of an epoch (dvt_order.c), in one part per context. Worker
+   threads make batches in advance and copy their parts, into the slots of a ring. The caller takes
+   them out in order, so the number of workers changes only the speed.
 
              taken                     making
                |                         |
@@ -59948,7 +62810,7 @@ typedef enum dvti_made_state { DVTI_MADE_EMPTY, DVTI_MADE_READY, DVTI_MADE_FAILE
 /* A batch made by a worker, or its error. */
 typedef struct dvti_made {
 	dvti_made_state state;
-	dvt_array *x, *y; /* owned */
+	dvt_array *part[2 * DVT_MAX_CONTEXTS]; /* of x on every context, then of y; owned */
 	dvt_status status;
 	bool logged; /* the error was logged when it happened */
 	char message[1024];
@@ -59995,16 +62857,36 @@ static int64_t dvti_batch_length(const dvt_loader *l, int64_t batch) {
 	return DVTI_MIN(l->desc.batch_size, l->order.length - batch * l->desc.batch_size);
 }
 
+/* Makes a batch in the current scope: the parts of x, then those of y. */
+static bool dvti_loader_make(const dvt_loader *l, const uint32_t key[2], const int64_t *index,
+							 int64_t n, dvt_array **part) {
+	static const char *const function = "dvt_loader_next";
+	dvt_scope_guard scope = dvt_scope_begin();
+	const dvt_ctx_list *ctxs = &l->desc.ctxs;
+	dvt_array *x, *y;
+	int i;
+	bool ok = dvti_batch_make(function, &l->batcher, key, index, n, &x, &y) &&
+			  dvti_split_and_load(function, x, *ctxs, false, part) == DVT_OK &&
+			  dvti_split_and_load(function, y, *ctxs, false, part + ctxs->n) == DVT_OK;
+	for (i = 0; ok && i < 2 * ctxs->n; i++)
+		dvt_keep(part[i]);
+	dvt_scope_end(&scope);
+	return ok;
+}
+
 /* ---- workers; the lock protects what they share with the caller ---- */
+static void dvti_made_clear(const dvt_loader *l, dvti_made *made) {
+	int i;
+	for (i = 0; made->state == DVTI_MADE_READY && i < 2 * l->desc.ctxs.n; i++)
+		dvti_disown(made->part[i]);
+	made->state = DVTI_MADE_EMPTY;
+}
+
 /* Empties the ring and restarts at the batch that the caller takes next. */
 static void dvti_ring_restart(dvt_loader *l) {
 	int i;
-	for (i = 0; i < l->slots; i++) {
-		dvti_disown(l->slot[i].x);
-		dvti_disown(l->slot[i].y);
-		l->slot[i].x = l->slot[i].y = NULL;
-		l->slot[i].state = DVTI_MADE_EMPTY;
-	}
+	for (i = 0; i < l->slots; i++)
+		dvti_made_clear(l, &l->slot[i]);
 	l->generation++;
 	l->making = l->taken;
 }
@@ -60020,16 +62902,15 @@ static void dvti_loader_unlock_all(dvt_loader *l) {
 #if DVTI_THREADS
 static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
 	dvt_scope_guard scope = dvt_scope_begin();
+	int i;
 	dvt_clear_error();
 	memset(made, 0, sizeof *made);
 	made->state = DVTI_MADE_FAILED;
-	if (dvti_batch_make("dvt_loader_next", &w->loader->batcher, w->key, w->index, n, &made->x,
-						&made->y)) {
-		dvti_own(made->x);
-		dvti_own(made->y);
+	if (dvti_loader_make(w->loader, w->key, w->index, n, made->part)) {
+		for (i = 0; i < 2 * w->loader->desc.ctxs.n; i++)
+			dvti_own(made->part[i]);
 		made->state = DVTI_MADE_READY;
 	} else {
-		made->x = made->y = NULL;
 		made->status = dvt_error_code();
 		made->logged = true;
 		snprintf(made->message, sizeof made->message, "%s", dvt_error());
@@ -60078,10 +62959,8 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
 		if (generation == l->generation) {
 			l->slot[batch % l->slots] = made;
 			dvti_cond_broadcast(&l->done);
-		} else {
-			dvti_disown(made.x);
-			dvti_disown(made.y);
-		}
+		} else
+			dvti_made_clear(l, &made);
 	}
 	dvti_mutex_unlock(&l->lock);
 	return 0;
@@ -60138,19 +63017,20 @@ static void dvti_workers_forget(dvt_loader *l) {
 	dvti_ring_restart(l);
 }
 
-/* Moves both arrays to the caller's scope, or neither. */
-static bool dvti_made_give(dvti_made *slot) {
-	if (!dvti_scope_give(slot->x))
-		return false;
-	if (!dvti_scope_give(slot->y)) {
-		dvti_scope_take(slot->x);
-		return false;
-	}
-	return true;
+/* Moves all parts to the caller's scope, or none. */
+static bool dvti_made_give(dvti_made *slot, int n) {
+	int i = 0;
+	while (i < n && dvti_scope_give(slot->part[i]))
+		i++;
+	if (i == n)
+		return true;
+	while (i > 0)
+		dvti_scope_take(slot->part[--i]);
+	return false;
 }
 
 /* Takes the next batch out of the ring. A failed batch is retried at the next call. */
-static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
+static bool dvti_ring_take(dvt_loader *l, dvt_array **part) {
 	dvti_made *slot = &l->slot[l->taken % l->slots];
 	char message[sizeof slot->message];
 	dvt_status status = DVT_OK;
@@ -60164,13 +63044,11 @@ static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
 		logged = slot->logged;
 		memcpy(message, slot->message, sizeof message);
 		dvti_ring_restart(l);
-	} else if (!dvti_made_give(slot)) {
+	} else if (!dvti_made_give(slot, 2 * l->desc.ctxs.n)) {
 		status = DVT_ERR_HOST_MEMORY;
 		snprintf(message, sizeof message, "dvt_loader_next: no host memory left for the batch");
 	} else {
-		*x = slot->x;
-		*y = slot->y;
-		slot->x = slot->y = NULL;
+		memcpy(part, slot->part, sizeof slot->part);
 		slot->state = DVTI_MADE_EMPTY;
 		l->taken++;
 		dvti_cond_signal(&l->work);
@@ -60196,10 +63074,9 @@ static void dvti_workers_forget(dvt_loader *l) {
 	(void)l;
 }
 
-static bool dvti_ring_take(dvt_loader *l, dvt_array **x, dvt_array **y) {
+static bool dvti_ring_take(dvt_loader *l, dvt_array **part) {
 	(void)l;
-	(void)x;
-	(void)y;
+	(void)part;
 	return false;
 }
 #endif
@@ -60221,6 +63098,7 @@ static void dvti_loader_destroy(void *object) {
 }
 
 static dvt_status dvti_loader_check(const char *function, const dvt_loader_desc *desc) {
+	int i;
 	if (desc->batch_size < 1)
 		return dvti_fail(DVT_ERR_RANGE, "%s: batch_size is %lld; expected at least 1", function,
 						 (long long)desc->batch_size);
@@ -60232,12 +63110,19 @@ static dvt_status dvti_loader_check(const char *function, const dvt_loader_desc 
 	if (desc->num_workers < 0 || desc->num_workers > DVTI_MAX_WORKERS)
 		return dvti_fail(DVT_ERR_RANGE, "%s: num_workers is %d; expected 0 to %d", function,
 						 desc->num_workers, DVTI_MAX_WORKERS);
+	if (desc->ctxs.n < 0 || desc->ctxs.n > DVT_MAX_CONTEXTS)
+		return dvti_fail(DVT_ERR_RANGE, "%s: %d contexts; expected 0 to %d", function, desc->ctxs.n,
+						 DVT_MAX_CONTEXTS);
+	for (i = 0; i < desc->ctxs.n; i++)
+		if (!dvti_device_exists(function, dvti_ctx(desc->ctxs.ctx[i])))
+			return dvti_failure();
 	return DVT_OK;
 }
 
 DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *desc) {
 	static const char *const function = "dvt_loader_new";
 	dvt_loader *l;
+	int i;
 	if (!data || !desc) {
 		dvti_null(function, data ? "desc" : "data");
 		return NULL;
@@ -60251,6 +63136,10 @@ DVT_API dvt_loader *dvt_loader_new(dvt_dataset *data, const dvt_loader_desc *des
 	}
 	dvti_loader_unlock_all(l);
 	l->desc = *desc;
+	if (l->desc.ctxs.n == 0)
+		l->desc.ctxs.ctx[l->desc.ctxs.n++] = dvt_cpu();
+	for (i = 0; i < l->desc.ctxs.n; i++) /* the default context is the one of this thread, now */
+		l->desc.ctxs.ctx[i] = dvti_ctx(l->desc.ctxs.ctx[i]);
 	if (!dvti_object_begin(l, dvti_loader_destroy, function)) {
 		dvti_free(l);
 		return NULL;
@@ -60273,7 +63162,7 @@ static void dvti_epoch_close(dvt_loader *l) {
 	l->order.epoch++;
 }
 
-static bool dvti_loader_advance(dvt_loader *l, dvt_array **x, dvt_array **y) {
+static bool dvti_loader_advance(dvt_loader *l, dvt_array **part) {
 	static const char *const function = "dvt_loader_next";
 	bool ok;
 	dvti_workers_forget(l);
@@ -60293,25 +63182,53 @@ static bool dvti_loader_advance(dvt_loader *l, dvt_array **x, dvt_array **y) {
 		return false;
 	}
 	if (l->started)
-		return dvti_ring_take(l, x, y);
-	ok = dvti_batch_make(function, &l->batcher, l->order.key,
-						 l->order.sample + l->taken * l->desc.batch_size,
-						 dvti_batch_length(l, l->taken), x, y);
+		return dvti_ring_take(l, part);
+	ok = dvti_loader_make(l, l->order.key, l->order.sample + l->taken * l->desc.batch_size,
+						  dvti_batch_length(l, l->taken), part);
 	if (ok)
 		l->taken++;
 	return ok;
 }
 
+static bool dvti_loader_parts(const char *function, dvt_loader *loader, int n, dvt_array **x,
+							  dvt_array **y) {
+	dvt_array *part[2 * DVT_MAX_CONTEXTS];
+	const size_t bytes = (size_t)n * sizeof *part;
+	bool ok;
+	if (x)
+		memset((void *)x, 0, bytes);
+	if (y)
+		memset((void *)y, 0, bytes);
+	if (!loader || !x || !y) {
+		dvti_null(function, !loader ? "loader" : !x ? "x" : "y");
+		return false;
+	}
+	ok = dvti_loader_advance(loader, part);
+	if (ok) {
+		memcpy((void *)x, (void *)part, bytes);
+		memcpy((void *)y, (void *)(part + n), bytes);
+	}
+	return ok;
+}
+
 DVT_API bool dvt_loader_next(dvt_loader *loader, dvt_array **x, dvt_array **y) {
+	if (!loader || loader->desc.ctxs.n == 1)
+		return dvti_loader_parts("dvt_loader_next", loader, 1, x, y);
 	if (x)
 		*x = NULL;
 	if (y)
 		*y = NULL;
-	if (!loader || !x || !y) {
-		dvti_null("dvt_loader_next", !loader ? "loader" : !x ? "x" : "y");
-		return false;
-	}
-	return dvti_loader_advance(loader, x, y);
+	dvti_fail(
+		DVT_ERR_VALUE,
+		"dvt_loader_next: the loader has %d contexts; expected one, because a batch of several "
+		"is no single array: use dvt_loader_next_parts",
+		loader->desc.ctxs.n);
+	return false;
+}
+
+DVT_API bool dvt_loader_next_parts(dvt_loader *loader, dvt_array **x, dvt_array **y) {
+	return dvti_loader_parts("dvt_loader_next_parts", loader, loader ? loader->desc.ctxs.n : 0, x,
+							 y);
 }
 
 /* Restarts at the first batch. If the last batch was taken, the epoch ends first, so a caller who
@@ -61215,7 +64132,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 270 "src/devtensor_spine.h"
+#line 287 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -61272,7 +64189,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 273 "src/devtensor_spine.h"
+#line 290 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -61390,6 +64307,9 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_save_csv(...) dvt_note_status(dvt_save_csv(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_load_bytes(...) dvt_note_site(dvt_load_bytes(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_save_bytes(...) dvt_note_status(dvt_save_bytes(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_map_arrays(...) DVT_NOTE_POINTER(dvt_array_list, dvt_map_arrays(__VA_ARGS__))
+#define dvt_map_npy(...) dvt_note_site(dvt_map_npy(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_map_bytes(...) dvt_note_site(dvt_map_bytes(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_cifar10(...) dvt_note_status(dvt_read_cifar10(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_cifar100(...) dvt_note_status(dvt_read_cifar100(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_nn_sequential_add(...) dvt_note_status(dvt_nn_sequential_add(__VA_ARGS__), __FILE__, __LINE__)
@@ -61440,6 +64360,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_block_reinitialize(...) dvt_note_status(dvt_block_reinitialize(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_forward(...) dvt_note_site(dvt_block_forward(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_print_summary(...) dvt_note_status(dvt_block_print_summary(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_block_measure(...) dvt_note_status(dvt_block_measure(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_save(...) dvt_note_status(dvt_block_save(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_load(...) dvt_note_status(dvt_block_load(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_load_with(...) dvt_note_status(dvt_block_load_with(__VA_ARGS__), __FILE__, __LINE__)
@@ -61653,6 +64574,19 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_key_randint(...) dvt_note_site(dvt_key_randint(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_key_bernoulli(...) dvt_note_site(dvt_key_bernoulli(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_key_permutation(...) dvt_note_site(dvt_key_permutation(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trace_begin(...) dvt_note_status(dvt_trace_begin(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trace_begin_to(...) dvt_note_status(dvt_trace_begin_to(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trace_end(...) dvt_note_status(dvt_trace_end(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_histogram_of(...) dvt_note_status(dvt_histogram_of(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_print_histogram(...) dvt_note_status(dvt_print_histogram(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_image_grid(...) dvt_note_site(dvt_image_grid(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_confusion_matrix(...) dvt_note_site(dvt_confusion_matrix(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_confusion_save(...) dvt_note_status(dvt_confusion_save(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_board_new(...) DVT_NOTE_POINTER(dvt_board, dvt_board_new(__VA_ARGS__))
+#define dvt_board_scalar(...) dvt_note_status(dvt_board_scalar(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_board_histogram(...) dvt_note_status(dvt_board_histogram(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_board_image(...) dvt_note_status(dvt_board_image(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_board_text(...) dvt_note_status(dvt_board_text(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_schedule_rate(...) dvt_note_double(dvt_schedule_rate(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_trainer_new(...) DVT_NOTE_POINTER(dvt_trainer, dvt_trainer_new(__VA_ARGS__))
 #define dvt_trainer_step(...) dvt_note_status(dvt_trainer_step(__VA_ARGS__), __FILE__, __LINE__)
@@ -61699,11 +64633,12 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_progress_new(...) DVT_NOTE_POINTER(dvt_progress, dvt_progress_new(__VA_ARGS__))
 #define dvt_curve_new(...) DVT_NOTE_POINTER(dvt_curve, dvt_curve_new(__VA_ARGS__))
 #define dvt_curve_add(...) dvt_note_status(dvt_curve_add(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_curve_set_log(...) dvt_note_status(dvt_curve_set_log(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_curve_save(...) dvt_note_status(dvt_curve_save(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 277 "src/devtensor_spine.h"
+#line 294 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

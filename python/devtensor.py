@@ -57,62 +57,67 @@ save_npz_compressed:e:sppi load_npz:array_list:sC load_image:a:sC save_image:e:s
 read_params:array_list:pzC read_safetensors:array_list:pzC read_gguf:array_list:pzC
 read_arrays:array_list:pzC read_idx:a:pzC read_npz:array_list:pzC read_image:a:pzC load_csv:a:spC
 read_csv:a:pzpC load_csv_columns:array_list:spC read_csv_columns:array_list:pzpC save_csv:e:spp
-load_bytes:a:sC save_bytes:e:sp read_cifar10:e:pzpp read_cifar100:e:pzipp shape_make:S:iqqqqqqqq
-axes_make:X:iiiiiiiii ctx_list_make:L:iCCCCCCCC nn_sequential_add:e:pipppppppppppppppp
-from_values:a:pqSiC init_uniform:N:d init_normal:N:d init_xavier:N: init_msra:N:id init_zero:N:
-init_one:N: init_constant:N:d param_name:s:p param_shape:S:p param_data:a*:pC param_grad:a*:pC
-param_ctxs:L:p param_set_data:e:pp param_set_grad_req:e:pi param_set_lr_mult:e:pd
-param_set_wd_mult:e:pd param_set_init:e:pN block_collect_params:params:ps params_len:i:p
-params_at:param*:pi params_find:param*:ps params_initialize:e:pNL params_reinitialize:e:pNL
-params_reset_ctx:e:pL params_set_grad_req:e:pi params_zero_grad:e:p nn_sequential:block:
-nn_dense:block:qi nn_dense_with:block:p nn_conv2d:block:qii nn_conv2d_with:block:p
-nn_max_pool2d:block:ii nn_avg_pool2d:block:ii nn_max_pool2d_with:block:p nn_avg_pool2d_with:block:p
+load_bytes:a:sC save_bytes:e:sp map_arrays:array_list:sC map_npy:a:sC map_bytes:a:sC
+read_cifar10:e:pzpp read_cifar100:e:pzipp shape_make:S:iqqqqqqqq axes_make:X:iiiiiiiii
+ctx_list_make:L:iCCCCCCCC nn_sequential_add:e:pipppppppppppppppp from_values:a:pqSiC
+init_uniform:N:d init_normal:N:d init_xavier:N: init_msra:N:id init_zero:N: init_one:N:
+init_constant:N:d param_name:s:p param_shape:S:p param_data:a*:pC param_grad:a*:pC param_ctxs:L:p
+param_set_data:e:pp param_set_grad_req:e:pi param_set_lr_mult:e:pd param_set_wd_mult:e:pd
+param_set_init:e:pN block_collect_params:params:ps params_len:i:p params_at:param*:pi
+params_find:param*:ps params_initialize:e:pNL params_reinitialize:e:pNL params_reset_ctx:e:pL
+params_set_grad_req:e:pi params_zero_grad:e:p nn_sequential:block: nn_dense:block:qi
+nn_dense_with:block:p nn_conv2d:block:qii nn_conv2d_with:block:p nn_max_pool2d:block:ii
+nn_avg_pool2d:block:ii nn_max_pool2d_with:block:p nn_avg_pool2d_with:block:p
 nn_global_avg_pool2d:block: nn_flatten:block: nn_activation:block:i nn_dropout:block:d
 nn_batch_norm:block: nn_batch_norm_with:block:p nn_layer_norm:block: nn_embedding:block:qq
 block_new:block:p block_add_param:param*:psSiN param_set_shape:e:pS block_add_child:e:pp
 block_len:i:p block_at:block*:pi block_param:param*:ps block_data:a*:psC block_kind:s:p
 block_user:p:p block_initialize:e:pNL block_reinitialize:e:pNL block_forward:a:pp block_format:z:ppz
-block_print:v:p block_print_summary:e:pS block_save:e:ps block_load:e:psL block_load_with:e:pspL
-loss_softmax_cross_entropy:a:pp loss_l1:a:pp loss_l2:a:pp loss_sigmoid_bce:a:pp loss_huber:a:ppd
-add:a:pp add_:a:pp add_scalar:a:pd add_scalar_:a:pd scalar_add:a:dp sub:a:pp sub_:a:pp
-sub_scalar:a:pd sub_scalar_:a:pd scalar_sub:a:dp mul:a:pp mul_:a:pp mul_scalar:a:pd mul_scalar_:a:pd
-scalar_mul:a:dp div:a:pp div_:a:pp div_scalar:a:pd div_scalar_:a:pd scalar_div:a:dp floor_div:a:pp
-floor_div_:a:pp floor_div_scalar:a:pd floor_div_scalar_:a:pd scalar_floor_div:a:dp mod:a:pp
-mod_:a:pp mod_scalar:a:pd mod_scalar_:a:pd scalar_mod:a:dp pow:a:pp pow_:a:pp pow_scalar:a:pd
-pow_scalar_:a:pd scalar_pow:a:dp minimum:a:pp minimum_:a:pp minimum_scalar:a:pd minimum_scalar_:a:pd
-scalar_minimum:a:dp maximum:a:pp maximum_:a:pp maximum_scalar:a:pd maximum_scalar_:a:pd
-scalar_maximum:a:dp atan2:a:pp atan2_:a:pp atan2_scalar:a:pd atan2_scalar_:a:pd scalar_atan2:a:dp
-hypot:a:pp hypot_:a:pp hypot_scalar:a:pd hypot_scalar_:a:pd scalar_hypot:a:dp equal:a:pp
-equal_scalar:a:pd scalar_equal:a:dp not_equal:a:pp not_equal_scalar:a:pd scalar_not_equal:a:dp
-less:a:pp less_scalar:a:pd scalar_less:a:dp less_equal:a:pp less_equal_scalar:a:pd
-scalar_less_equal:a:dp greater:a:pp greater_scalar:a:pd scalar_greater:a:dp greater_equal:a:pp
-greater_equal_scalar:a:pd scalar_greater_equal:a:dp logical_and:a:pp logical_and_scalar:a:pd
-scalar_logical_and:a:dp logical_or:a:pp logical_or_scalar:a:pd scalar_logical_or:a:dp
-logical_xor:a:pp logical_xor_scalar:a:pd scalar_logical_xor:a:dp neg:a:p neg_:a:p abs:a:p abs_:a:p
-sign:a:p sign_:a:p square:a:p square_:a:p relu:a:p relu_:a:p floor:a:p floor_:a:p ceil:a:p ceil_:a:p
-round:a:p round_:a:p trunc:a:p trunc_:a:p reciprocal:a:p reciprocal_:a:p sqrt:a:p sqrt_:a:p
-rsqrt:a:p rsqrt_:a:p exp:a:p exp_:a:p exp2:a:p exp2_:a:p expm1:a:p expm1_:a:p log:a:p log_:a:p
-log2:a:p log2_:a:p log10:a:p log10_:a:p log1p:a:p log1p_:a:p sin:a:p sin_:a:p cos:a:p cos_:a:p
-tan:a:p tan_:a:p asin:a:p asin_:a:p acos:a:p acos_:a:p atan:a:p atan_:a:p sinh:a:p sinh_:a:p
-cosh:a:p cosh_:a:p tanh:a:p tanh_:a:p sigmoid:a:p sigmoid_:a:p softplus:a:p softplus_:a:p erf:a:p
-erf_:a:p gelu:a:p gelu_:a:p isnan:a:p isinf:a:p isfinite:a:p logical_not:a:p where:a:ppp
-where_scalar:a:ppd scalar_where:a:pdp clip:a:pdd clip_:a:pdd sum:a:pX prod:a:pX mean:a:pX var:a:pXd
-std:a:pXd min:a:pX max:a:pX argmin:a:pX argmax:a:pX any:a:pX all:a:pX norm:a:pX logsumexp:a:pX
-isclose:a:ppddi allclose:?:ppddi array_equal:?:ppi cumsum:a:pi sort:a:pii argsort:a:pii topk:a:pqiip
-softmax:a:pi log_softmax:a:pi matmul:a:pp matmul_with:a:ppp dot:a:pp concat:a:pii stack:a:pii
-split:e:piip array_split:e:piip take:a:ppi take_along_axis:a:ppi pick:a:ppX one_hot:a:pqi
-conv2d:a:pppp max_pool2d:a:pp avg_pool2d:a:pp linear:a:ppp dropout:a:pd batch_norm:a:pppppidd
-layer_norm:a:pppd seed:v:Q seed_ctx:v:QC uniform:a:ddSiC normal:a:ddSiC randint:a:qqSiC
-bernoulli:a:dSiC permutation:a:qC key_new:K:Q key_split:v:Kip key_fold_in:K:KI key_uniform:a:KddSiC
-key_normal:a:KddSiC key_randint:a:KqqSiC key_bernoulli:a:KdSiC key_permutation:a:KqC
-set_rng_engine:i:i scope_begin:G: scope_end:v:p keep:p:p retain:p:p release:v:p discard:v:p
-discard_all:v: error_code:e: error:s: error_site:s: clear_error:v: status_name:s:i
-status_meaning:s:i status_fix:s:i set_logger:v:pp set_log_level:v:i set_allocator:v:p version:s:
-version_number:i: schedule_factor:U:qdd schedule_multi_factor:U:pid schedule_poly:U:qdd
-schedule_cosine:U:qd schedule_rate:d:pdq optimizer_sgd:O:d optimizer_adam:O:d optimizer_adamw:O:dd
-optimizer_rmsprop:O:d optimizer_adagrad:O:d optimizer_custom:O:pd trainer_new:trainer:pO
-trainer_step:e:pq trainer_step_partial:e:pq trainer_allreduce:e:p trainer_update:e:pq
-trainer_learning_rate:d:p trainer_set_learning_rate:e:pd trainer_steps:q:p clip_global_norm:d:pid
+block_print:v:p block_print_summary:e:pS block_measure:e:pSp block_save:e:ps block_load:e:psL
+block_load_with:e:pspL loss_softmax_cross_entropy:a:pp loss_l1:a:pp loss_l2:a:pp
+loss_sigmoid_bce:a:pp loss_huber:a:ppd add:a:pp add_:a:pp add_scalar:a:pd add_scalar_:a:pd
+scalar_add:a:dp sub:a:pp sub_:a:pp sub_scalar:a:pd sub_scalar_:a:pd scalar_sub:a:dp mul:a:pp
+mul_:a:pp mul_scalar:a:pd mul_scalar_:a:pd scalar_mul:a:dp div:a:pp div_:a:pp div_scalar:a:pd
+div_scalar_:a:pd scalar_div:a:dp floor_div:a:pp floor_div_:a:pp floor_div_scalar:a:pd
+floor_div_scalar_:a:pd scalar_floor_div:a:dp mod:a:pp mod_:a:pp mod_scalar:a:pd mod_scalar_:a:pd
+scalar_mod:a:dp pow:a:pp pow_:a:pp pow_scalar:a:pd pow_scalar_:a:pd scalar_pow:a:dp minimum:a:pp
+minimum_:a:pp minimum_scalar:a:pd minimum_scalar_:a:pd scalar_minimum:a:dp maximum:a:pp
+maximum_:a:pp maximum_scalar:a:pd maximum_scalar_:a:pd scalar_maximum:a:dp atan2:a:pp atan2_:a:pp
+atan2_scalar:a:pd atan2_scalar_:a:pd scalar_atan2:a:dp hypot:a:pp hypot_:a:pp hypot_scalar:a:pd
+hypot_scalar_:a:pd scalar_hypot:a:dp equal:a:pp equal_scalar:a:pd scalar_equal:a:dp not_equal:a:pp
+not_equal_scalar:a:pd scalar_not_equal:a:dp less:a:pp less_scalar:a:pd scalar_less:a:dp
+less_equal:a:pp less_equal_scalar:a:pd scalar_less_equal:a:dp greater:a:pp greater_scalar:a:pd
+scalar_greater:a:dp greater_equal:a:pp greater_equal_scalar:a:pd scalar_greater_equal:a:dp
+logical_and:a:pp logical_and_scalar:a:pd scalar_logical_and:a:dp logical_or:a:pp
+logical_or_scalar:a:pd scalar_logical_or:a:dp logical_xor:a:pp logical_xor_scalar:a:pd
+scalar_logical_xor:a:dp neg:a:p neg_:a:p abs:a:p abs_:a:p sign:a:p sign_:a:p square:a:p square_:a:p
+relu:a:p relu_:a:p floor:a:p floor_:a:p ceil:a:p ceil_:a:p round:a:p round_:a:p trunc:a:p trunc_:a:p
+reciprocal:a:p reciprocal_:a:p sqrt:a:p sqrt_:a:p rsqrt:a:p rsqrt_:a:p exp:a:p exp_:a:p exp2:a:p
+exp2_:a:p expm1:a:p expm1_:a:p log:a:p log_:a:p log2:a:p log2_:a:p log10:a:p log10_:a:p log1p:a:p
+log1p_:a:p sin:a:p sin_:a:p cos:a:p cos_:a:p tan:a:p tan_:a:p asin:a:p asin_:a:p acos:a:p acos_:a:p
+atan:a:p atan_:a:p sinh:a:p sinh_:a:p cosh:a:p cosh_:a:p tanh:a:p tanh_:a:p sigmoid:a:p sigmoid_:a:p
+softplus:a:p softplus_:a:p erf:a:p erf_:a:p gelu:a:p gelu_:a:p isnan:a:p isinf:a:p isfinite:a:p
+logical_not:a:p where:a:ppp where_scalar:a:ppd scalar_where:a:pdp clip:a:pdd clip_:a:pdd sum:a:pX
+prod:a:pX mean:a:pX var:a:pXd std:a:pXd min:a:pX max:a:pX argmin:a:pX argmax:a:pX any:a:pX all:a:pX
+norm:a:pX logsumexp:a:pX isclose:a:ppddi allclose:?:ppddi array_equal:?:ppi cumsum:a:pi sort:a:pii
+argsort:a:pii topk:a:pqiip softmax:a:pi log_softmax:a:pi matmul:a:pp matmul_with:a:ppp dot:a:pp
+concat:a:pii stack:a:pii split:e:piip array_split:e:piip take:a:ppi take_along_axis:a:ppi pick:a:ppX
+one_hot:a:pqi conv2d:a:pppp max_pool2d:a:pp avg_pool2d:a:pp linear:a:ppp dropout:a:pd
+batch_norm:a:pppppidd layer_norm:a:pppd seed:v:Q seed_ctx:v:QC uniform:a:ddSiC normal:a:ddSiC
+randint:a:qqSiC bernoulli:a:dSiC permutation:a:qC key_new:K:Q key_split:v:Kip key_fold_in:K:KI
+key_uniform:a:KddSiC key_normal:a:KddSiC key_randint:a:KqqSiC key_bernoulli:a:KdSiC
+key_permutation:a:KqC set_rng_engine:i:i trace_begin:e:s trace_begin_to:e:pp trace_end:e:
+transfers_format:z:pz print_transfers:v: histogram_of:e:pip histogram_format:z:ppz
+print_histogram:e:pi image_grid:a:pqq confusion_matrix:a:ppq confusion_save:e:pps board_new:board:s
+board_scalar:e:psdq board_histogram:e:pspq board_image:e:pspq board_text:e:pssq scope_begin:G:
+scope_end:v:p keep:p:p retain:p:p release:v:p discard:v:p discard_all:v: error_code:e: error:s:
+error_site:s: clear_error:v: status_name:s:i status_meaning:s:i status_fix:s:i set_logger:v:pp
+set_log_level:v:i set_allocator:v:p version:s: version_number:i: schedule_factor:U:qdd
+schedule_multi_factor:U:pid schedule_poly:U:qdd schedule_cosine:U:qd schedule_rate:d:pdq
+optimizer_sgd:O:d optimizer_adam:O:d optimizer_adamw:O:dd optimizer_rmsprop:O:d
+optimizer_adagrad:O:d optimizer_custom:O:pd trainer_new:trainer:pO trainer_step:e:pq
+trainer_step_partial:e:pq trainer_allreduce:e:p trainer_update:e:pq trainer_learning_rate:d:p
+trainer_set_learning_rate:e:pd trainer_steps:q:p clip_global_norm:d:pid
 trainer_clip_global_norm:d:pd dataset_arrays:dataset:pp dataset_idx:dataset:ss
 dataset_fashion_mnist:dataset:si dataset_mnist:dataset:si dataset_cifar10:dataset:si
 dataset_cifar100:dataset:sii dataset_len:q:p dataset_get:e:pqpp transform_to_tensor:transform:
@@ -120,13 +125,14 @@ transform_normalize:transform:ppi transform_compose:transform:pi transform_apply
 dataset_transform_first:dataset:pp dataset_transform_second:dataset:pp dataset_split:e:ppiQp
 transform_one_hot:transform:q transform_center_crop:transform:qq transform_random_crop:transform:qqq
 transform_random_flip:transform:d transform_resize:transform:qq transform_color_jitter:transform:ddd
-mixup:e:ppdKpp loader_new:loader:pp loader_len:q:p loader_next:?:ppp loader_reset:v:p
-loader_set_state:e:pp split_and_load:e:pLp array_split_and_load:e:pLp metric_accuracy:metric:
-metric_top_k_accuracy:metric:i metric_mean_loss:metric: metric_custom:metric:p metric_update:e:ppp
-metric_get:d:p metric_name:s:p metric_reset:v:p progress_new:progress:sq progress_update:v:pqd
-progress_finish:v:p progress_format:z:pdipz curve_new:curve:sss curve_add:e:psdd curve_save:e:ps
-dtype_name:s:i dtype_parse:e:sp dtype_size:q:i dtype_is_float:?:i dtype_is_int:?:i promote:i:ii
-shape_equal:?:SS shape_size:q:S keepdims:X:X
+mixup:e:ppdKpp loader_new:loader:pp loader_len:q:p loader_next:?:ppp loader_next_parts:?:ppp
+loader_reset:v:p loader_set_state:e:pp split_and_load:e:pLp array_split_and_load:e:pLp
+metric_accuracy:metric: metric_top_k_accuracy:metric:i metric_mean_loss:metric:
+metric_custom:metric:p metric_update:e:ppp metric_get:d:p metric_name:s:p metric_reset:v:p
+progress_new:progress:sq progress_update:v:pqd progress_finish:v:p progress_format:z:pdipz
+curve_new:curve:sss curve_add:e:psdd curve_set_log:e:p?? curve_save:e:ps dtype_name:s:i
+dtype_parse:e:sp dtype_size:q:i dtype_is_float:?:i dtype_is_int:?:i promote:i:ii shape_equal:?:SS
+shape_size:q:S keepdims:X:X
 """
 _CONSTANTS = """
 ERR_OK=0 ERR_HOST_MEMORY=101 ERR_DEVICE_MEMORY=102 ERR_IO=103 ERR_FORMAT=104 ERR_NULL_ARGUMENT=201

@@ -106,6 +106,9 @@
 #undef dvt_save_csv
 #undef dvt_load_bytes
 #undef dvt_save_bytes
+#undef dvt_map_arrays
+#undef dvt_map_npy
+#undef dvt_map_bytes
 #undef dvt_read_cifar10
 #undef dvt_read_cifar100
 #undef dvt_nn_sequential_add
@@ -156,6 +159,7 @@
 #undef dvt_block_reinitialize
 #undef dvt_block_forward
 #undef dvt_block_print_summary
+#undef dvt_block_measure
 #undef dvt_block_save
 #undef dvt_block_load
 #undef dvt_block_load_with
@@ -369,6 +373,19 @@
 #undef dvt_key_randint
 #undef dvt_key_bernoulli
 #undef dvt_key_permutation
+#undef dvt_trace_begin
+#undef dvt_trace_begin_to
+#undef dvt_trace_end
+#undef dvt_histogram_of
+#undef dvt_print_histogram
+#undef dvt_image_grid
+#undef dvt_confusion_matrix
+#undef dvt_confusion_save
+#undef dvt_board_new
+#undef dvt_board_scalar
+#undef dvt_board_histogram
+#undef dvt_board_image
+#undef dvt_board_text
 #undef dvt_schedule_rate
 #undef dvt_trainer_new
 #undef dvt_trainer_step
@@ -415,5 +432,6 @@
 #undef dvt_progress_new
 #undef dvt_curve_new
 #undef dvt_curve_add
+#undef dvt_curve_set_log
 #undef dvt_curve_save
 #undef dvt_dtype_parse

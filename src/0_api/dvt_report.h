@@ -30,7 +30,7 @@ DVT_API size_t dvt_transfers_format(char *buffer, size_t size);
 DVT_API void dvt_print_transfers(void);
 
 /* ---- histograms ---- */
-#define DVT_HISTOGRAM_BINS 64
+#define DVT_HISTOGRAM_BINS 64 /* the largest number of bins */
 
 /* The finite elements of an array in bins of equal width. Bin i has those from edge[i] to below
    edge[i + 1]; the last bin includes its upper edge. */
@@ -75,6 +75,7 @@ DVT_API dvt_status dvt_confusion_save(dvt_array *matrix, const char *const *name
 #endif
 
 /* ---- event files, which TensorBoard shows: tensorboard --logdir folder ---- */
+/* A file of events: numbers, histograms, images and texts. */
 typedef struct dvt_board dvt_board;
 /* Creates a new event file in the folder, which is created with its parents if it is missing. Each
    of the calls below adds an event, which readers of the file can see at once. `tag` is the name of
