@@ -149,15 +149,18 @@ static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_train
     const bool many = dvt_num_ranks() > 1;
     dvt_status status;
     int i;
+    if (many) { /* a rank may have no rows of a short batch */
+        status = dvti_ranks_begin(function, t);
+        if (status == DVT_OK && plan.apply)
+            status = dvti_ranks_agree(function, t, NULL, &batch_size, NULL, NULL);
+        if (status != DVT_OK)
+            return status;
+    }
     if (plan.apply && batch_size < 1)
         return dvti_fail(DVT_ERR_RANGE,
                          "%s: batch_size is %lld; expected the number of samples, at least 1",
                          function, (long long)batch_size);
     status = dvti_trainer_look(function, t);
-    if (status == DVT_OK)
-        status = dvti_ranks_begin(function, t);
-    if (status == DVT_OK && many && plan.apply)
-        status = dvti_ranks_agree(function, t, NULL, &batch_size, NULL, NULL);
     if (status == DVT_OK && plan.sum && t->parts && t->parts->parts)
         status = dvti_parts_finish(function, t);
     if (status == DVT_OK && plan.apply)
