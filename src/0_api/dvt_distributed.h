@@ -4,9 +4,9 @@
 /* ---- parts: the same bits for any number of contexts and processes ---- */
 /* Cuts every batch into `parts` parts, whatever computes them; 0 (the default): off. 12 parts suit
    1, 2, 3, 4, 6 or 12 contexts. A batch of n rows begins part i at row floor(i n / parts). A step
-   adds up the gradients of the parts in one fixed order, a binary tree over their numbers. So with
-   the same seed and ISA target, weights have the same bits on all lists of CPUs and virtual GPUs,
-   and on all lists of GPUs of one model.
+   adds up the gradients of the parts in one fixed order, a binary tree over their numbers. So
+   weights have the same bits on all lists of CPUs and virtual GPUs, and on all lists of GPUs of one
+   model. Seed and ISA target must be equal.
    Random numbers of a part (dropout) depend on a key and the number of the part. The key comes from
    the stream of cpu(0), once per batch. Running statistics of batch normalization move once per
    batch: each part starts from those before the batch, and the step stores the mean of the results.

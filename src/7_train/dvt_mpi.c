@@ -77,8 +77,8 @@ DVTI_FN void dvti_ranks_stop(bool whole) {
         MPI_Finalize();
 }
 
-/* Tests all requests once: those of rank r are 2 r (receive) and 2 r + 1 (send). Returns the number
-   of those that are open, or -1 with the error set. One call for all would not tell whose failed. */
+/* Tests all requests once: those of rank r are 2 r (receive) and 2 r + 1 (send). Returns how many
+   are open, or -1 with the error set. One call for all would not tell which one failed. */
 static int dvti_mpi_test(const char *function, MPI_Request *request, MPI_Status *status) {
     int i, open = 0;
     for (i = 0; i < 2 * dvti_mpi.ranks; i++) {

@@ -30,11 +30,16 @@ typedef struct dvti_part_batch {
 
 /* Returns the first row of a part: floor(part rows / parts), for part <= parts. */
 DVTI_FN int64_t dvti_part_row(int64_t rows, int part, int parts);
+/* Returns whether one of the parts start .. start + 2^level - 1 has rows. */
+DVTI_FN bool dvti_part_has_rows(const dvti_part_batch *p, int start, int level);
 DVTI_FN void dvti_part_sum_free(dvti_part_sum *sum, int columns);
-/* Adds a sum, and forms all sums that it completes. Takes over its columns, also on failure. Sums on
-   different contexts are added only with `across`. */
+/* Adds a sum, and forms all sums that it completes. Takes over its columns, also on failure. Adds
+   sums on different contexts only with `across`. */
 DVTI_FN bool dvti_part_insert(const char *function, dvti_part_batch *p, dvti_part_sum sum,
-                              int columns, bool across);
+                              int columns,
+                              bool across); /* Adds all sums that can be added, across contexts. */
+DVTI_FN bool dvti_parts_merge(const char *function, dvti_part_batch *p, int columns);
+
 DVTI_FN void dvti_parts_free(const dvt_trainer *t);
 /* Sums the parts of the open batch, as the first phase of a step: the gradients of all contexts
    become sums. Sets VALUE when parts are set and a batch is not complete. */

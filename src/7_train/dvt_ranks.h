@@ -28,6 +28,12 @@ DVTI_FN dvt_status dvti_ranks_gather(const char *function, const void *own, int6
    All ranks have the columns of `like`, whose NULL entries are left out; values are ignored. */
 DVTI_FN bool dvti_ranks_merge(const char *function, dvti_part_batch *p, dvt_array *const *like,
                               int columns);
+/* Starts the sum of one value per rank: the tree has one part per rank. */
+DVTI_FN bool dvti_ranks_sum_begin(const char *function, dvti_part_batch *p, int columns);
+DVTI_FN void dvti_ranks_sum_end(dvti_part_batch *p, int columns);
+/* Does dvt_broadcast_ranks without checks. */
+DVTI_FN dvt_status dvti_ranks_broadcast(const char *function, dvt_array *x, int root);
+/* ---- the trainer (dvt_distributed_trainer.c) ---- */
 /* Checks that all ranks train the same parameters at the same step. Replaces *rows by the sum over
    the ranks, and *before by that over lower ranks; marks in `used` what any rank has marked; gives
    all ranks the key of rank 0. Each may be NULL on all ranks. */
