@@ -173,6 +173,7 @@ DVTI_FN dvt_rng_engine dvti_rng_engine_now(void);
    of out's context when key is NULL. `words` is the number of 32-bit words that Philox needs per
    element. */
 DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key *key, int words);
+
 /* Replaces the streams of all contexts on one thread, while it computes a part of a batch: numbers
    depend on the key and the part, not on the context. */
 typedef struct dvti_part_stream {

@@ -172,7 +172,7 @@ DVTI_FN bool dvti_part_key(const char *function, uint64_t *key) {
     dvti_stream *stream;
     bool good;
     memset(counter, 0, sizeof counter);
-    counter[3] = (uint32_t)DVT_DEVICE_CPU;
+    counter[3] = (uint32_t)dvt_cpu().type;
     dvti_mutex_lock(&dvti_the_streams.lock);
     stream = dvti_stream_of(function, dvt_cpu());
     good = stream != NULL;

@@ -12,7 +12,8 @@ typedef struct dvti_mpi_state {
     int64_t bytes; /* sent */
 #if defined(DEVTENSOR_MPI)
     MPI_Comm comm;
-    bool own; /* MPI was started here */
+    bool own;  /* MPI was started here */
+    bool busy; /* in calls of MPI */
 #endif
 } dvti_mpi_state;
 
@@ -47,9 +48,30 @@ static dvt_status dvti_mpi_lost(const char *function, int rank, int code) {
                      function, dvti_mpi.rank, rank, text);
 }
 
+/* Ends all processes when this one exits early. The launcher of MPICH would report success. MPICH
+   itself calls exit within its functions when another rank ends the run. */
+static void dvti_mpi_at_exit(void) {
+    int ended = 0;
+    if (!dvti_mpi.on || dvti_mpi.busy)
+        return;
+    MPI_Finalized(&ended);
+    if (ended)
+        return;
+    dvti_log(DVT_LOG_ERROR,
+             "rank %d exits without dvt_distributed_end, so all processes of the run are ended",
+             dvti_mpi.rank);
+    MPI_Abort(dvti_mpi.comm, 1);
+}
+
 DVTI_FN dvt_status dvti_ranks_start(const char *function) {
-    int there = 0, provided, code;
+    static bool registered;
+    int there = 0, ended = 0, provided, code;
     MPI_Initialized(&there);
+    MPI_Finalized(&ended);
+    if (ended)
+        return dvti_fail(DVT_ERR_VALUE,
+                         "%s: MPI has ended, and cannot start twice in a process; join once",
+                         function);
     code = there ? MPI_SUCCESS : MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
     if (code == MPI_SUCCESS)
         code = MPI_Comm_dup(MPI_COMM_WORLD, &dvti_mpi.comm);
@@ -61,6 +83,8 @@ DVTI_FN dvt_status dvti_ranks_start(const char *function) {
     MPI_Comm_rank(dvti_mpi.comm, &dvti_mpi.rank);
     MPI_Comm_size(dvti_mpi.comm, &dvti_mpi.ranks);
     dvti_mpi.own = !there;
+    if (dvti_mpi.own && !registered)
+        registered = atexit(dvti_mpi_at_exit) == 0;
     dvti_mpi.lost = 0;
     dvti_mpi.on = true;
     dvti_log(DVT_LOG_INFO, "%s: rank %d of %d is process %lld", function, dvti_mpi.rank,
@@ -69,10 +93,11 @@ DVTI_FN dvt_status dvti_ranks_start(const char *function) {
 }
 
 DVTI_FN void dvti_ranks_stop(bool whole) {
+    dvti_mpi.busy = true;
     if (!whole || dvti_mpi.lost)
         MPI_Abort(dvti_mpi.comm, 1);
     MPI_Comm_free(&dvti_mpi.comm);
-    dvti_mpi.on = false;
+    dvti_mpi.on = dvti_mpi.busy = false;
     if (dvti_mpi.own)
         MPI_Finalize();
 }
@@ -209,11 +234,13 @@ DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message 
     if (send[dvti_mpi.rank].bytes)
         memcpy(receive[dvti_mpi.rank].at, send[dvti_mpi.rank].at,
                (size_t)send[dvti_mpi.rank].bytes);
+    dvti_mpi.busy = true;
     for (at = 0; at < most && result == DVT_OK; at += DVTI_MPI_CHUNK) {
         MPI_Status *status = (MPI_Status *)(void *)(request + 2 * n);
         result = dvti_mpi_round(function, send, receive, at, request, status,
                                 (int *)(void *)(status + 2 * n));
     }
+    dvti_mpi.busy = false;
     dvti_free(request);
     return result;
 }

@@ -54,24 +54,25 @@ for mpi in openmpi mpich; do
     for n in 1 2 4; do
         try "$mpi.arrays.$n" ranks $n arrays
     done
-    one=$(ranks 1 parts)
+    one=$(ranks 1 parts 2>"$D/log")
     for n in 2 3 4; do
         same parts.$n "$one" ranks $n parts
     done
     CONTEXTS=2
     same parts.contexts "$one" ranks 2 parts
     CONTEXTS=1
-    plain=$(ranks 1 plain)
+    plain=$(ranks 1 plain 2>"$D/log")
     for n in 2 4; do
         same plain.$n "$plain" ranks $n plain
     done
-    whole=$(ranks 1 whole)
+    whole=$(ranks 1 whole 2>"$D/log")
     same whole.2 "$whole" ranks 2 whole
     try "$mpi.save" ranks 4 save "$D/$mpi.safetensors"
     for n in 1 2 3; do
         same resume.$n "$whole" ranks $n resume "$D/$mpi.safetensors"
     done
     says dies "[Kk]illed" ranks 3 dies
+    says leaves "rank 1 exits without dvt_distributed_end" ranks 3 leaves
     says differs "rank 1 sent 4 bytes, and rank 0 expects 80" ranks 2 differs
     DEVTENSOR_RANK_TIMEOUT=2
     says stops "has waited 2 s for rank 1" ranks 2 stops

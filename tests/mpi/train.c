@@ -219,9 +219,12 @@ int main(int argc, char **argv) {
             dvt_loader_set_state(loader, &state);
         code = code ? code : train_parts(&r, loader, 1);
         code = code ? code : finish(&r, false);
-    } else if (strcmp(mode, "dies") == 0 || strcmp(mode, "stops") == 0) {
+    } else if (strcmp(mode, "dies") == 0 || strcmp(mode, "stops") == 0 ||
+               strcmp(mode, "leaves") == 0) {
         r = make_run(false, momentum, NULL);
         code = train_plain(&r, make_loader(48, 0), 1);
+        if (dvt_rank() == 1 && mode[0] == 'l')
+            exit(0); /* without dvt_distributed_end */
         if (dvt_rank() == 1)
             raise(mode[0] == 'd' ? SIGKILL : SIGSTOP);
         code = train_plain(&r, make_loader(48, 0), 1000);
@@ -231,5 +234,7 @@ int main(int argc, char **argv) {
     }
     if (dvt_distributed_end() != DVT_OK)
         code = 1;
+    else if (dvt_distributed_init() != DVT_ERR_VALUE)
+        code = failed("MPI starts twice");
     return code;
 }
