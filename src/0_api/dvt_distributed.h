@@ -29,19 +29,15 @@ DVT_API bool dvt_trainer_next_part(dvt_trainer *trainer, dvt_array *x, dvt_array
                                    dvt_array **part_x, dvt_array **part_y);
 /* Loops over the parts of a batch, each in a scope of its own. Do not leave the loop before its
    end: the next step would fail, and random numbers would remain those of the part.
-     DVT_FOR_PARTS(trainer, x, y, px, py) {
+     DVT_FOR_TRAINER_PARTS(trainer, x, y, px, py) {
          dvt_array *loss;
          DVT_RECORD { loss = dvt_loss_l2(dvt_block_forward(net, px), py); }
          dvt_backward(loss);
          dvt_trainer_add_loss(trainer, loss);
      }
      dvt_trainer_step(trainer, dvt_dim(x, 0)); */
-#define DVT_FOR_PARTS(trainer, x, y, part_x, part_y)                                               \
-    for (DVT_GUARD(dvt_scope_guard, DVT_GUARD_NAME(dvt_g_part, __LINE__), dvt_scope_begin(),       \
-                   dvt_scope_end);                                                                 \
-         dvt_trainer_next_part(trainer, x, y, &(part_x), &(part_y));                               \
-         dvt_scope_end(&DVT_GUARD_NAME(dvt_g_part, __LINE__)),                                     \
-         DVT_GUARD_NAME(dvt_g_part, __LINE__) = dvt_scope_begin())
+#define DVT_FOR_TRAINER_PARTS(trainer, x, y, part_x, part_y)                                       \
+    DVT_FOR_EACH(dvt_trainer_next_part(trainer, x, y, &(part_x), &(part_y)))
 /* Adds the sum of `losses`, in float64, to the losses of the part that runs. Waits: no. Errors:
    VALUE (no part runs). */
 DVT_API dvt_status dvt_trainer_add_loss(dvt_trainer *trainer, dvt_array *losses);

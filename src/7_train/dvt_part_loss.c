@@ -10,7 +10,8 @@ DVT_API dvt_status dvt_trainer_add_loss(dvt_trainer *trainer, dvt_array *losses)
     if (!trainer || !losses)
         return dvti_null(function, trainer ? "losses" : "trainer");
     if (!p || p->now < 0)
-        return dvti_fail(DVT_ERR_VALUE, "%s: no part of a batch runs; call it inside DVT_FOR_PARTS",
+        return dvti_fail(DVT_ERR_VALUE,
+                         "%s: no part of a batch runs; call it inside DVT_FOR_TRAINER_PARTS",
                          function);
     record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
     scope = dvt_scope_begin();

@@ -426,7 +426,7 @@ static dvt_status dvti_parts_unused(const char *function, const dvt_trainer *t) 
             if (dvti_trainer_at(t, i, k)->weight->grad_holds & DVTI_GRAD_OWN)
                 return dvti_fail(DVT_ERR_VALUE,
                                  "%s: the trainer has %d parts, and this batch was not computed by "
-                                 "parts; loop with DVT_FOR_PARTS before the step, or call "
+                                 "parts; loop with DVT_FOR_TRAINER_PARTS before the step, or call "
                                  "dvt_trainer_set_parts with 0",
                                  function, t->parts->parts);
     return DVT_OK;
@@ -442,11 +442,12 @@ DVTI_FN dvt_status dvti_parts_finish(const char *function, dvt_trainer *t) {
         for (i = 0; i < t->n && now >= 0 && p->contexts == t->ctxs.n; i++)
             dvti_part_restore(function, t, i);
         dvti_parts_drop(t);
-        return dvti_fail(DVT_ERR_VALUE,
-                         "%s: the batch was left at part %d of %d; call dvt_trainer_next_part "
-                         "until it returns false, do not leave DVT_FOR_PARTS, and do not move the "
-                         "parameters",
-                         function, now, p->parts);
+        return dvti_fail(
+            DVT_ERR_VALUE,
+            "%s: the batch was left at part %d of %d; call dvt_trainer_next_part "
+            "until it returns false, do not leave DVT_FOR_TRAINER_PARTS, and do not move the "
+            "parameters",
+            function, now, p->parts);
     }
     good = dvti_parts_merge(function, p, t->n + 1) && dvti_parts_merge_ranks(function, t);
     for (i = 0; i < t->n && good && p->n; i++)

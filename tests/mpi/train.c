@@ -100,7 +100,7 @@ static int train_parts(const run *r, dvt_loader *loader, int epochs) {
     for (epoch = 0; epoch < epochs; epoch++)
         DVT_FOR_BATCHES(loader, x, y) {
             double loss;
-            DVT_FOR_PARTS(r->trainer, x, y, px, py) {
+            DVT_FOR_TRAINER_PARTS(r->trainer, x, y, px, py) {
                 dvt_trainer_add_loss(r->trainer, loss_of(r, px, py));
             }
             if (dvt_trainer_step(r->trainer, dvt_dim(x, 0)) != DVT_OK)

@@ -25,7 +25,7 @@ DVT_FAULTS(train_parts) {
         run->failed = 1;
         return;
     }
-    DVT_FOR_PARTS(t, x, x, px, py) {
+    DVT_FOR_TRAINER_PARTS(t, x, x, px, py) {
         dvt_array *loss = NULL;
         DVT_RECORD {
             loss = dvt_loss_l2(dvt_dropout(dvt_block_forward(net, px), 0.5), py);

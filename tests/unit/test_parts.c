@@ -56,7 +56,7 @@ static void training_batch(int64_t rows, int step, dvt_array **x, dvt_array **y)
 static void training_step(training *t, int64_t rows, int step) {
     dvt_array *x, *y, *px, *py, *loss;
     training_batch(rows, step, &x, &y);
-    DVT_FOR_PARTS(t->trainer, x, y, px, py) {
+    DVT_FOR_TRAINER_PARTS(t->trainer, x, y, px, py) {
         DVT_RECORD {
             loss = parts_forward(t->net, px, py);
         }
@@ -150,7 +150,7 @@ DVT_TEST(parts_agree_with_whole_batches) {
             x = dvt_key_uniform(key, -1, 1, DVT_SHAPE(5, 3), DVT_F32, dvt_cpu());
             y = dvt_key_uniform(key, -1, 1, DVT_SHAPE(5, 2), DVT_F32, dvt_cpu());
             if (parts) {
-                DVT_FOR_PARTS(t, x, y, px, py) {
+                DVT_FOR_TRAINER_PARTS(t, x, y, px, py) {
                     DVT_RECORD {
                         loss = dvt_loss_l2(dvt_block_forward(net, px), py);
                     }
@@ -195,7 +195,7 @@ DVT_TEST(parts_running_statistics_move_once) {
     }
     t = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0.1));
     CHECK_INT(dvt_trainer_set_parts(t, 2), DVT_OK);
-    DVT_FOR_PARTS(t, x, x, px, py) {
+    DVT_FOR_TRAINER_PARTS(t, x, x, px, py) {
         DVT_RECORD {
             loss = dvt_loss_l2(dvt_block_forward(net, px), py);
         }
@@ -225,7 +225,7 @@ DVT_TEST(parts_random_numbers_are_those_of_the_part) {
         dvt_seed(9);
         CHECK_INT(dvt_trainer_set_parts(t, 4), DVT_OK);
         i = 0;
-        DVT_FOR_PARTS(t, x, x, px, py) {
+        DVT_FOR_TRAINER_PARTS(t, x, x, px, py) {
             /* Numbers of the stream, and of keys, do not move those of the part. */
             drawn[run][i++] = dvt_item(dvt_uniform(0, 1, DVT_SHAPE(1), DVT_F32, dvt_cpu()));
             if (run)
@@ -258,7 +258,7 @@ DVT_TEST(parts_with_added_gradients) {
     t = dvt_trainer_new(params, dvt_optimizer_sgd(1));
     CHECK_INT(dvt_trainer_set_parts(t, 3), DVT_OK);
     for (step = 0; step < 2; step++) {
-        DVT_FOR_PARTS(t, x, x, px, py) {
+        DVT_FOR_TRAINER_PARTS(t, x, x, px, py) {
             int twice;
             for (twice = 0; twice < 2; twice++) {
                 DVT_RECORD {
