@@ -126,6 +126,8 @@
 #if !defined(DEVTENSOR_NO_NN)
 #include "6_nn/dvt_nn_internal.h"
 #include "7_train/dvt_train_internal.h"
+#include "7_train/dvt_parts.h"
+#include "7_train/dvt_ranks.h"
 #endif
 #include "1_base/level_cold.inl"
 #include "3_cuda/dvt_cuda_off.c"
@@ -283,6 +285,12 @@
 #include "7_train/dvt_loader.c"
 #include "7_train/dvt_mixup.c"
 #include "7_train/dvt_order.c"
+#include "7_train/dvt_part_loss.c"
+#include "7_train/dvt_part_tree.c"
+#include "7_train/dvt_parts.c"
+#include "7_train/dvt_distributed.c"
+#include "7_train/dvt_distributed_trainer.c"
+#include "7_train/dvt_mpi.c"
 #include "7_train/dvt_transform.c"
 #include "7_train/dvt_transform_image.c"
 #endif

@@ -17,6 +17,7 @@
 #if !defined(DEVTENSOR_NO_NN)
 #include "0_api/dvt_nn.h"
 #include "0_api/dvt_train.h"
+#include "0_api/dvt_distributed.h"
 #endif
 #include "0_api/dvt_report.h"
 #include "0_api/dvt_macros.h"

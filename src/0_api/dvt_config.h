@@ -9,6 +9,7 @@
    DEVTENSOR_NO_FORMATS       leave out all formats of files but .npy, .params, plain IDX and bytes:
                               their functions fail with NOT_BUILT
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
+   DEVTENSOR_MPI              training by several processes: needs mpi.h and MPI's compiler
    DEVTENSOR_NO_AVX512        leave out the kernels for AVX-512, which saves their compile time
    DEVTENSOR_NO_SIMD          leave out all vector kernels: small code, many times slower
    DEVTENSOR_PLAIN_TARGET     build the portable ISA target "plain" on x86 too
@@ -42,6 +43,7 @@
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
    DEVTENSOR_WINOGRAD         1: as dvt_allow_winograd(true)
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
+   DEVTENSOR_RANK_TIMEOUT     seconds after which a rank that does not answer is lost (600)
    DEVTENSOR_LOG              lowest level that the default logger writes: debug, info, warning,
                               error, off (warning) */
 

@@ -30,6 +30,8 @@
       "check the path and its permissions")                                                        \
     X(FORMAT, 104, "a file's content is not what its format allows",                               \
       "fetch or write the file again")                                                             \
+    X(RANK_LOST, 110, "another process of the run has ended, or does not answer",                  \
+      "see the message for its rank; start the run again from its last checkpoint")                \
     X(NULL_ARGUMENT, 201, "a required argument is NULL", "check the call that made it")            \
     X(SHAPE, 202, "shapes do not fit the operation", "reshape, slice or broadcast the arguments")  \
     X(DTYPE, 203, "dtypes do not fit the operation", "convert with dvt_astype")                    \

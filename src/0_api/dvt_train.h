@@ -239,6 +239,7 @@ typedef struct dvt_loader_desc {
     int num_workers;   /* 0 to 64 threads that prepare batches, the same ones for any number */
     uint64_t seed;     /* of the shuffling and of random transforms */
     dvt_ctx_list ctxs; /* each gets one part of every batch; none: cpu(0) */
+    bool all_ranks;    /* every process gets whole batches, see [dvt:distributed] */
 } dvt_loader_desc;
 
 /* Creates a loader, and retains the data. Errors: RANGE (batch_size, last_batch, num_workers, the

@@ -47,6 +47,11 @@
 #error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
 #endif
 #endif
+#if defined(DEVTENSOR_MPI)
+#define OMPI_SKIP_MPICXX 1 /* the C++ bindings, which MPI 3 has removed */
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
+#endif
 /* The generated header includes itself for each ISA target (tools/amalgamate.py). */
 #if !defined(DEVTENSOR_FILE)
 #define DEVTENSOR_FILE "devtensor.h"

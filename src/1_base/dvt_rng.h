@@ -19,7 +19,8 @@ enum {
     DVTI_COUNTER_KEYED = 3,
     DVTI_COUNTER_SPLIT = 4,
     DVTI_COUNTER_FOLD_IN = 5,
-    DVTI_COUNTER_SAMPLES = 6 /* the key of an epoch's samples, from the seed of a loader */
+    DVTI_COUNTER_SAMPLES = 6, /* the key of an epoch's samples, from the seed of a loader */
+    DVTI_COUNTER_PART = 7 /* the numbers of a part of a batch; its number is in the word before */
 };
 
 /* Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */

@@ -173,6 +173,20 @@ DVTI_FN dvt_rng_engine dvti_rng_engine_now(void);
    of out's context when key is NULL. `words` is the number of 32-bit words that Philox needs per
    element. */
 DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key *key, int words);
+
+/* Replaces the streams of all contexts on one thread, while it computes a part of a batch: numbers
+   depend on the key and the part, not on the context. */
+typedef struct dvti_part_stream {
+    bool on;
+    uint64_t key, counter;
+    uint32_t part;
+} dvti_part_stream;
+
+/* Sets this thread's part; all zeros: none. */
+DVTI_FN void dvti_set_part_stream(dvti_part_stream stream);
+/* Takes a key from the stream of cpu(0), for the parts of one batch. Returns false with HOST_MEMORY
+   set. */
+DVTI_FN bool dvti_part_key(const char *function, uint64_t *key);
 /* Checks the value of an enumeration with two members. Returns false with VALUE set. */
 DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, const char *zero,
                          const char *one);

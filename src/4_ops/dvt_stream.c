@@ -160,6 +160,45 @@ static dvt_status dvti_draw_key(dvt_array *out, dvti_launch *launch, dvt_key key
     return dvti_run(out->storage->device, launch);
 }
 
+/* ---- parts of a batch ---- */
+static DVTI_TLS dvti_part_stream dvti_this_part;
+
+DVTI_FN void dvti_set_part_stream(dvti_part_stream stream) {
+    dvti_this_part = stream;
+}
+
+DVTI_FN bool dvti_part_key(const char *function, uint64_t *key) {
+    uint32_t counter[4], words[2], out[4];
+    dvti_stream *stream;
+    bool good;
+    memset(counter, 0, sizeof counter);
+    counter[3] = (uint32_t)dvt_cpu().type;
+    dvti_mutex_lock(&dvti_the_streams.lock);
+    stream = dvti_stream_of(function, dvt_cpu());
+    good = stream != NULL;
+    if (good) {
+        counter[0] = (uint32_t)stream->counter;
+        counter[1] = (uint32_t)(stream->counter >> 32);
+        words[0] = (uint32_t)(stream->seed >> 32);
+        words[1] = (uint32_t)stream->seed;
+        stream->counter++;
+        dvti_philox4x32(counter, words, out);
+        *key = (uint64_t)out[0] << 32 | out[1];
+    }
+    dvti_mutex_unlock(&dvti_the_streams.lock);
+    return good;
+}
+
+static dvt_status dvti_draw_part(dvt_array *out, dvti_launch *launch, uint64_t counters) {
+    dvti_part_stream *part = &dvti_this_part;
+    launch->i[0] = DVTI_RNG_PHILOX;
+    launch->i[1] = (int64_t)part->key;
+    launch->i[2] = (int64_t)part->counter;
+    launch->i[3] = (int64_t)dvti_place(part->part, DVTI_COUNTER_PART);
+    part->counter += counters;
+    return dvti_run(out->storage->device, launch);
+}
+
 /* ---- DVT_RNG_MXNET: n elements are divided over states, one per 64 elements up to a limit ---- */
 static int64_t dvti_mxnet_threads(int64_t n, int64_t limit) {
     return DVTI_MIN((n - 1) / 64 + 1, limit);
@@ -261,6 +300,8 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
     launch->i[6] = n;
     if (key)
         return dvti_draw_key(out, launch, *key);
+    if (dvti_this_part.on)
+        return dvti_draw_part(out, launch, (uint64_t)((n - 1) / per + 1));
     if (launch->op == DVTI_OP_uniform && dvti_rng_engine_now() == DVT_RNG_MXNET)
         return dvti_draw_mxnet(out, launch);
     return dvti_draw_stream(out, launch, (uint64_t)((n - 1) / per + 1));

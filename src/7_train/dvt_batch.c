@@ -223,17 +223,20 @@ static bool dvti_stack_samples(const char *function, dvt_dataset *data, const ui
     dvt_array *sample, *label;
     int64_t i;
     bool ok = true;
-    for (i = 0; ok && i < n; i++) {
+    /* A process without a share of the batch takes the shape from sample 0. */
+    for (i = 0; ok && i < DVTI_MAX(n, 1); i++) {
         dvt_scope_guard scope = dvt_scope_begin();
-        ok = dvti_sample_get(data, key, index[i], &sample, &label);
+        ok = dvti_sample_get(data, key, n ? index[i] : 0, &sample, &label);
         if (ok && i == 0) {
             *x = (dvt_array *)dvt_keep(dvti_batch_like(function, sample, n));
             *y = *x ? (dvt_array *)dvt_keep(dvti_batch_like(function, label, n)) : NULL;
             ok = *y != NULL;
         }
-        ok = ok && dvti_sample_ok(function, "x", *x, sample, index[0], index[i]) &&
-             dvti_sample_ok(function, "y", *y, label, index[0], index[i]) &&
-             dvti_put_sample(function, *x, i, sample) && dvti_put_sample(function, *y, i, label);
+        if (ok && n)
+            ok = dvti_sample_ok(function, "x", *x, sample, index[0], index[i]) &&
+                 dvti_sample_ok(function, "y", *y, label, index[0], index[i]) &&
+                 dvti_put_sample(function, *x, i, sample) &&
+                 dvti_put_sample(function, *y, i, label);
         dvt_scope_end(&scope);
     }
     return ok;

@@ -5,7 +5,7 @@
              taken                     making
                |                         |
    ring    [ ready | ready | a worker's | a worker's | empty | empty ]      2 slots per worker */
-#include "7_train/dvt_train_internal.h"
+#include "7_train/dvt_ranks.h"
 
 #define DVTI_MAX_WORKERS 64
 
@@ -57,8 +57,16 @@ static bool dvti_epoch_open(dvt_loader *l) {
     return true;
 }
 
-static int64_t dvti_batch_length(const dvt_loader *l, int64_t batch) {
-    return DVTI_MIN(l->desc.batch_size, l->order.length - batch * l->desc.batch_size);
+/* Finds the samples of a batch that this process makes: its share, or all. Returns their number. */
+static int64_t dvti_batch_share(const dvt_loader *l, int64_t batch, const int64_t **sample) {
+    int64_t at = batch * l->desc.batch_size, first = 0;
+    int64_t n = DVTI_MIN(l->desc.batch_size, l->order.length - at);
+    if (!l->desc.all_ranks) {
+        first = dvti_rank_row(n, dvt_rank());
+        n = dvti_rank_row(n, dvt_rank() + 1) - first;
+    }
+    *sample = l->order.sample + at + first;
+    return n;
 }
 
 /* Makes a batch in the current scope: the parts of x, then those of y. */
@@ -124,11 +132,12 @@ static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
 
 /* Copies the sample numbers of the next batch, and the key. Returns false when there is no memory
    for them. */
-static bool dvti_worker_begin(dvti_worker *w, int64_t batch, int64_t n) {
+static bool dvti_worker_begin(dvti_worker *w, const int64_t *sample, int64_t n) {
     const dvt_loader *l = w->loader;
     if (!dvti_grow((void **)&w->index, &w->capacity, (size_t)n, sizeof *w->index))
         return false;
-    memcpy(w->index, l->order.sample + batch * l->desc.batch_size, (size_t)n * sizeof *w->index);
+    if (n)
+        memcpy(w->index, sample, (size_t)n * sizeof *w->index);
     memcpy(w->key, l->order.key, sizeof w->key);
     return true;
 }
@@ -140,6 +149,7 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
     dvti_parallel_off();
     dvti_mutex_lock(&l->lock);
     for (;;) {
+        const int64_t *sample;
         int64_t batch, n, generation;
         while (!l->stop &&
                !(l->open && l->making < l->order.batches && l->making < l->taken + l->slots))
@@ -147,9 +157,9 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
         if (l->stop)
             break;
         batch = l->making++;
-        n = dvti_batch_length(l, batch);
+        n = dvti_batch_share(l, batch, &sample);
         generation = l->generation;
-        if (dvti_worker_begin(w, batch, n)) {
+        if (dvti_worker_begin(w, sample, n)) {
             dvti_mutex_unlock(&l->lock);
             dvti_worker_make(w, n, &made);
             dvti_mutex_lock(&l->lock);
@@ -368,6 +378,8 @@ static void dvti_epoch_close(dvt_loader *l) {
 
 static bool dvti_loader_advance(dvt_loader *l, dvt_array **part) {
     static const char *const function = "dvt_loader_next";
+    const int64_t *sample;
+    int64_t n;
     bool ok;
     dvti_workers_forget(l);
     if (!dvti_batcher_ready(function, &l->batcher) || !dvti_workers_start(l))
@@ -387,8 +399,8 @@ static bool dvti_loader_advance(dvt_loader *l, dvt_array **part) {
     }
     if (l->started)
         return dvti_ring_take(l, part);
-    ok = dvti_loader_make(l, l->order.key, l->order.sample + l->taken * l->desc.batch_size,
-                          dvti_batch_length(l, l->taken), part);
+    n = dvti_batch_share(l, l->taken, &sample);
+    ok = dvti_loader_make(l, l->order.key, sample, n, part);
     if (ok)
         l->taken++;
     return ok;

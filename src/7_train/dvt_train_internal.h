@@ -49,7 +49,9 @@ struct dvt_trainer {
     int64_t steps;
     dvti_trained *trained; /* n elements */
     dvt_ctx_list ctxs;
-    dvti_replica *replica; /* n rows of ctxs.n */
+    dvti_replica *replica;         /* n rows of ctxs.n */
+    bool ranks_agree;              /* all ranks have the parameters of rank 0 */
+    struct dvti_part_batch *parts; /* NULL: never set; owned (dvt_parts.h) */
 };
 
 /* Returns copy k of parameter i. */

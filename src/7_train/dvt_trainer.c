@@ -1,11 +1,12 @@
 /* The trainer: checks, allocations, the sum of the gradients, then the same step for every copy.
    All allocations precede the first change of a value. */
 #include "1_base/dvt_float_mode.h"
-#include "7_train/dvt_train_internal.h"
+#include "7_train/dvt_ranks.h"
 
 static void dvti_trainer_destroy(void *object) {
     dvt_trainer *t = (dvt_trainer *)object;
     int i;
+    dvti_parts_free(t);
     dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
     for (i = 0; t->trained && i < t->n; i++)
         dvti_disown(t->trained[i].staging);
@@ -49,7 +50,7 @@ DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer
         return NULL;
     }
     t->params = (dvt_params *)dvti_own(params);
-    return t;
+    return dvti_ranks_begin(function, t) == DVT_OK ? t : NULL;
 }
 
 /* ---- the step ---- */
@@ -145,21 +146,32 @@ typedef struct dvti_step_plan {
 
 static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_trainer *t,
                                                  int64_t batch_size, dvti_step_plan plan) {
+    const bool many = dvt_num_ranks() > 1;
     dvt_status status;
     int i;
+    if (many) { /* a rank may have no rows of a short batch */
+        status = dvti_ranks_begin(function, t);
+        if (status == DVT_OK && plan.apply)
+            status = dvti_ranks_agree(function, t, NULL, &batch_size, NULL, NULL);
+        if (status != DVT_OK)
+            return status;
+    }
     if (plan.apply && batch_size < 1)
         return dvti_fail(DVT_ERR_RANGE,
                          "%s: batch_size is %lld; expected the number of samples, at least 1",
                          function, (long long)batch_size);
     status = dvti_trainer_look(function, t);
+    if (status == DVT_OK && plan.sum && t->parts && t->parts->parts)
+        status = dvti_parts_finish(function, t);
     if (status == DVT_OK && plan.apply)
         status = dvti_trainer_check_stale(function, t, plan.partial);
-    if (status == DVT_OK && plan.apply && !plan.sum && t->ctxs.n > 1 && !dvti_trainer_summed(t))
+    if (status == DVT_OK && plan.apply && !plan.sum && (many || t->ctxs.n > 1) &&
+        !dvti_trainer_summed(t))
         return dvti_fail(DVT_ERR_VALUE,
                          "%s: the gradients of %d contexts have not been summed, and the copies "
                          "would drift apart; call dvt_trainer_allreduce first, or dvt_trainer_step",
-                         function, t->ctxs.n);
-    if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
+                         function, t->ctxs.n * dvt_num_ranks());
+    if (status == DVT_OK && plan.sum && (many || t->ctxs.n > 1))
         status = dvti_trainer_check_sums(function, t, plan.partial);
     for (i = 0; i < t->n && status == DVT_OK; i++) {
         if (!t->trained[i].taken)
@@ -171,6 +183,8 @@ static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_train
     }
     if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
         status = dvti_trainer_sum(function, t, plan.partial);
+    if (status == DVT_OK && plan.sum && many)
+        status = dvti_ranks_sum(function, t);
     if (status == DVT_OK && plan.apply)
         status = dvti_trainer_apply_all(function, t, batch_size);
     return status;

@@ -1,0 +1,90 @@
+/* [dvt:distributed] Training in parts, whose result does not depend on the number of contexts; and
+   training by several processes. docs/DISTRIBUTED.md has whole programs. */
+
+/* ---- parts: the same bits for any number of contexts and processes ---- */
+/* Cuts every batch into `parts` parts, whatever computes them; 0 (the default): off. 12 parts suit
+   1, 2, 3, 4, 6 or 12 contexts. A batch of n rows begins part i at row floor(i n / parts). A step
+   adds up the gradients of the parts in one fixed order, a binary tree over their numbers. So
+   weights have the same bits on all lists of CPUs and virtual GPUs, and on all lists of GPUs of one
+   model. Seed and ISA target must be equal.
+   Random numbers of a part (dropout) depend on a key and the number of the part. The key comes from
+   the stream of cpu(0), once per batch. Running statistics of batch normalization move once per
+   batch: each part starts from those before the batch, and the step stores the mean of the results.
+   The collection of the trainer must contain them to that end, as dvt_block_collect_params(net,
+   NULL) does.
+   Memory: up to 2 log2(parts) copies of the gradients.
+   Errors: RANGE (parts: 0 to 4096, a multiple of the number of processes), VALUE (within a
+   batch). */
+DVT_API dvt_status dvt_trainer_set_parts(dvt_trainer *trainer, int parts);
+/* Ends the part before, and starts the next one: writes the rows of x and y to *part_x and *part_y,
+   on the context that computes it. Pass the same x and y until it returns false: at the end of the
+   batch, or on errors, which dvt_error_code() distinguishes. dvt_trainer_step follows. Contexts
+   take turns, so GPUs compute at the same time. Between the calls run forward and backward, once
+   for each part. Parameters must have values and shapes: run the net on one row before the first
+   batch, in predict mode.
+   Owns: the innermost scope.  Copies: rows to another context.  Waits: no.
+   Errors: VALUE (parts are not set; another batch before the step), UNINITIALIZED, SHAPE (x and
+   y). */
+DVT_API bool dvt_trainer_next_part(dvt_trainer *trainer, dvt_array *x, dvt_array *y,
+                                   dvt_array **part_x, dvt_array **part_y);
+/* Loops over the parts of a batch, each in a scope of its own. Do not leave the loop before its
+   end: the next step would fail, and random numbers would remain those of the part.
+     DVT_FOR_TRAINER_PARTS(trainer, x, y, px, py) {
+         dvt_array *loss;
+         DVT_RECORD { loss = dvt_loss_l2(dvt_block_forward(net, px), py); }
+         dvt_backward(loss);
+         dvt_trainer_add_loss(trainer, loss);
+     }
+     dvt_trainer_step(trainer, dvt_dim(x, 0)); */
+#define DVT_FOR_TRAINER_PARTS(trainer, x, y, part_x, part_y)                                       \
+    DVT_FOR_EACH(dvt_trainer_next_part(trainer, x, y, &(part_x), &(part_y)))
+/* Adds the sum of `losses`, in float64, to the losses of the part that runs. Waits: no. Errors:
+   VALUE (no part runs). */
+DVT_API dvt_status dvt_trainer_add_loss(dvt_trainer *trainer, dvt_array *losses);
+/* Returns the losses of the last batch whose gradients were summed: their sum, in the order of the
+   gradients, divided by the rows of the batch. NaN before. Copies: one number to host memory.
+   Waits: yes. */
+DVT_API double dvt_trainer_loss(const dvt_trainer *trainer);
+
+/* ---- processes: data parallelism over many machines ----
+
+   One program runs as n processes, the ranks 0 .. n-1, each with contexts of its own. Compile it
+   with MPI's compiler and DEVTENSOR_MPI, and start it with MPI's launcher:
+
+       mpicc -DDEVTENSOR_MPI train.c -o train -lm -ldl -lpthread
+       mpirun -np 4 ./train
+
+   After dvt_distributed_init, the same training loop trains one model on all of them:
+   - A loader gives each rank its share of every batch, rows floor(r n / ranks) to
+     floor((r + 1) n / ranks) of n. The batches and their order are those of one process.
+   - A trainer sends the parameters of rank 0 to all ranks, at its first step or part. Every step
+     sums gradients and batch sizes over the ranks, so dvt_trainer_step(trainer, dvt_dim(x, 0)) is
+     right for any number of ranks. Sums have a fixed order, whatever MPI does: all ranks keep the
+     same bits. With dvt_trainer_set_parts they are those of one process.
+   All ranks must make the same calls in the same order. A call that waits for another rank longer
+   than DEVTENSOR_RANK_TIMEOUT seconds (600) fails with RANK_LOST, which names that rank. */
+
+/* Joins the processes. Call it before gpu(i) is used. Without DEVTENSOR_MPI it fails, and the
+   functions below are those of a single process. If the program has initialized MPI, that is used,
+   and the program ends it. Only the thread that called it may call the functions that communicate.
+   Errors: NOT_BUILT, RANK_LOST (MPI's message), VALUE (called twice). */
+DVT_API dvt_status dvt_distributed_init(void);
+/* Waits for all ranks and ends MPI. A rank that failed ends all processes instead of waiting.
+   Without dvt_distributed_init it does nothing. */
+DVT_API dvt_status dvt_distributed_end(void);
+/* Return the number of this process, 0 for a single one, and of all processes, 1 for a single
+   one. */
+DVT_API int dvt_rank(void);
+DVT_API int dvt_num_ranks(void);
+/* Replaces the values of x on every rank by the sum over the ranks, in a fixed order. x has the
+   same shape and dtype on all ranks, and may be on different contexts. Does nothing for one rank.
+   Copies: through host memory.  Waits: yes.
+   Errors: RANK_LOST, VALUE (ranks with different calls), DTYPE (bool), HOST_MEMORY. */
+DVT_API dvt_status dvt_all_reduce_ranks(dvt_array *x);
+/* Replaces the values of x on every rank by those on rank `root`. Errors: as above; RANGE
+   (root). */
+DVT_API dvt_status dvt_broadcast_ranks(dvt_array *x, int root);
+/* Waits until every rank has called it. Errors: RANK_LOST. */
+DVT_API dvt_status dvt_barrier_ranks(void);
+/* Returns the bytes that this process has sent to other ranks so far. */
+DVT_API int64_t dvt_rank_bytes(void);

@@ -1,0 +1,99 @@
+/* What a trainer does with several processes: it gives all ranks the parameters of rank 0, checks
+   that they do the same, and sums their gradients. */
+#include "7_train/dvt_ranks.h"
+
+/* The head of what all ranks tell each other; `used` follows. */
+typedef struct dvti_rank_head {
+    int64_t steps, n, rows;
+    uint64_t key;
+} dvti_rank_head;
+
+DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, bool *used,
+                                    int64_t *rows, int64_t *before, uint64_t *key) {
+    const int n = dvt_num_ranks();
+    dvti_rank_head head;
+    dvt_status status = DVT_OK;
+    dvti_rank_head *all = (dvti_rank_head *)dvti_alloc((size_t)n * sizeof *all);
+    char *marks = (char *)dvti_alloc((size_t)n * (size_t)(t->n + 1));
+    int64_t total = 0;
+    int r, i;
+    memset(&head, 0, sizeof head);
+    head.steps = t->steps;
+    head.n = t->n;
+    head.rows = rows ? *rows : 0;
+    head.key = key ? *key : 0;
+    if (!all || !marks)
+        status = dvti_fail_memory(function, (int64_t)n * (t->n + 1));
+    if (status == DVT_OK)
+        status = dvti_ranks_gather(function, &head, sizeof head, all);
+    for (r = 0; r < n && status == DVT_OK; r++) {
+        if (all[r].n != head.n || all[r].steps != head.steps)
+            status =
+                dvti_fail(DVT_ERR_VALUE,
+                          "%s: rank %d is at step %lld of %lld parameters, and rank %d at step "
+                          "%lld of %lld; all ranks must train the same net by the same calls",
+                          function, dvt_rank(), (long long)head.steps, (long long)head.n, r,
+                          (long long)all[r].steps, (long long)all[r].n);
+        if (before && r == dvt_rank())
+            *before = total;
+        total += all[r].rows;
+    }
+    if (status == DVT_OK && used)
+        status = dvti_ranks_gather(function, used, t->n + 1, marks);
+    for (r = 0; r < n && status == DVT_OK && used; r++)
+        for (i = 0; i <= t->n; i++)
+            used[i] |= marks[(int64_t)r * (t->n + 1) + i] != 0;
+    if (status == DVT_OK && rows)
+        *rows = total;
+    if (status == DVT_OK && key)
+        *key = all[0].key;
+    dvti_free(marks);
+    dvti_free(all);
+    return status;
+}
+
+DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
+    dvt_status status = DVT_OK;
+    int i, k;
+    if (t->ranks_agree || dvt_num_ranks() == 1)
+        return DVT_OK;
+    for (i = 0; i < t->n; i++)
+        if (!dvti_param_ready(t->trained[i].param))
+            return DVT_OK;
+    for (i = 0; i < t->n && status == DVT_OK; i++) {
+        dvt_param *param = t->trained[i].param;
+        status = dvti_ranks_broadcast(function, param->copy[0], 0);
+        for (k = 1; k < param->ctxs.n && status == DVT_OK; k++)
+            status = dvt_copy_into(param->copy[k], param->copy[0]) ? DVT_OK : dvti_failure();
+    }
+    t->ranks_agree = status == DVT_OK;
+    return status;
+}
+
+DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
+    const size_t bytes = (size_t)(t->n + 1) * sizeof(dvt_array *);
+    dvt_array **like = (dvt_array **)dvti_alloc_zero(bytes);
+    dvti_part_batch p;
+    bool good;
+    int i, k;
+    if (!like)
+        return dvti_fail_memory(function, (int64_t)bytes);
+    good = dvti_ranks_sum_begin(function, &p, t->n);
+    for (i = 0; i < t->n && good; i++)
+        if (t->trained[i].taken && !t->trained[i].summed) {
+            like[i] = dvti_trainer_at(t, i, 0)->gradient;
+            p.sum[0].column[i] = (dvt_array *)dvti_own(like[i]);
+        }
+    good = good && dvti_ranks_merge(function, &p, like, t->n);
+    for (i = 0; i < t->n && good; i++)
+        for (k = 0; like[i] && k < t->ctxs.n && good; k++) {
+            dvti_replica *at = dvti_trainer_at(t, i, k);
+            good = !p.sum[0].column[i] ||
+                   dvti_copy_elements(function, at->gradient, p.sum[0].column[i]) == DVT_OK;
+            dvti_written(at->gradient);
+            at->weight->grad_holds = DVTI_GRAD_SUM;
+        }
+    dvti_ranks_sum_end(&p, t->n);
+    dvti_free(like);
+    return good ? DVT_OK : dvti_failure();
+}

@@ -1,0 +1,270 @@
+/* The transport between processes, over MPI: point-to-point messages only. Collective functions of
+   MPI add floats in an order of their own, and cannot tell which rank is late. */
+#include "7_train/dvt_ranks.h"
+
+#define DVTI_MPI_CHUNK ((int64_t)1 << 30) /* MPI counts bytes in an int */
+#define DVTI_MPI_TAG 17
+
+typedef struct dvti_mpi_state {
+    bool on;
+    int lost; /* 1 + the rank, 0: none */
+    int rank, ranks;
+    int64_t bytes; /* sent */
+#if defined(DEVTENSOR_MPI)
+    MPI_Comm comm;
+    bool own;  /* MPI was started here */
+    bool busy; /* in calls of MPI */
+#endif
+} dvti_mpi_state;
+
+static dvti_mpi_state dvti_mpi;
+
+DVTI_FN bool dvti_ranks_on(void) {
+    return dvti_mpi.on;
+}
+
+DVT_API int dvt_rank(void) {
+    return dvti_mpi.on ? dvti_mpi.rank : 0;
+}
+
+DVT_API int dvt_num_ranks(void) {
+    return dvti_mpi.on ? dvti_mpi.ranks : 1;
+}
+
+DVT_API int64_t dvt_rank_bytes(void) {
+    return dvti_mpi.bytes;
+}
+
+#if defined(DEVTENSOR_MPI)
+/* Reports that this rank cannot be reached, with MPI's sentence. */
+static dvt_status dvti_mpi_lost(const char *function, int rank, int code) {
+    char text[MPI_MAX_ERROR_STRING + 1] = "";
+    int length = 0;
+    dvti_mpi.lost = rank + 1;
+    MPI_Error_string(code, text, &length);
+    return dvti_fail(DVT_ERR_RANK_LOST,
+                     "%s: rank %d cannot reach rank %d: MPI says %s; start the run again from its "
+                     "last checkpoint",
+                     function, dvti_mpi.rank, rank, text);
+}
+
+/* Ends all processes when this one exits early. The launcher of MPICH would report success. MPICH
+   itself calls exit within its functions when another rank ends the run. */
+static void dvti_mpi_at_exit(void) {
+    int ended = 0;
+    if (!dvti_mpi.on || dvti_mpi.busy)
+        return;
+    MPI_Finalized(&ended);
+    if (ended)
+        return;
+    dvti_log(DVT_LOG_ERROR,
+             "rank %d exits without dvt_distributed_end, so all processes of the run are ended",
+             dvti_mpi.rank);
+    MPI_Abort(dvti_mpi.comm, 1);
+}
+
+DVTI_FN dvt_status dvti_ranks_start(const char *function) {
+    static bool registered;
+    int there = 0, ended = 0, provided, code;
+    MPI_Initialized(&there);
+    MPI_Finalized(&ended);
+    if (ended)
+        return dvti_fail(DVT_ERR_VALUE,
+                         "%s: MPI has ended, and cannot start twice in a process; join once",
+                         function);
+    code = there ? MPI_SUCCESS : MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+    if (code == MPI_SUCCESS)
+        code = MPI_Comm_dup(MPI_COMM_WORLD, &dvti_mpi.comm);
+    if (code != MPI_SUCCESS)
+        return dvti_mpi_lost(function, 0, code);
+    MPI_Comm_set_errhandler(dvti_mpi.comm, MPI_ERRORS_RETURN);
+    if (!there) /* MPICH asks this one for tests of requests */
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(dvti_mpi.comm, &dvti_mpi.rank);
+    MPI_Comm_size(dvti_mpi.comm, &dvti_mpi.ranks);
+    dvti_mpi.own = !there;
+    if (dvti_mpi.own && !registered)
+        registered = atexit(dvti_mpi_at_exit) == 0;
+    dvti_mpi.lost = 0;
+    dvti_mpi.on = true;
+    dvti_log(DVT_LOG_INFO, "%s: rank %d of %d is process %lld", function, dvti_mpi.rank,
+             dvti_mpi.ranks, (long long)dvti_process_id());
+    return DVT_OK;
+}
+
+DVTI_FN void dvti_ranks_stop(bool whole) {
+    dvti_mpi.busy = true;
+    if (!whole || dvti_mpi.lost)
+        MPI_Abort(dvti_mpi.comm, 1);
+    MPI_Comm_free(&dvti_mpi.comm);
+    dvti_mpi.on = dvti_mpi.busy = false;
+    if (dvti_mpi.own)
+        MPI_Finalize();
+}
+
+/* Tests all requests once: those of rank r are 2 r (receive) and 2 r + 1 (send). Returns how many
+   are open, or -1 with the error set. One call for all would not tell which one failed. */
+static int dvti_mpi_test(const char *function, MPI_Request *request, MPI_Status *status) {
+    int i, open = 0;
+    for (i = 0; i < 2 * dvti_mpi.ranks; i++) {
+        int done = 0, class_of = MPI_SUCCESS, code;
+        if (request[i] == MPI_REQUEST_NULL)
+            continue;
+        code = MPI_Test(&request[i], &done, &status[i]);
+        open += !done;
+        if (code == MPI_SUCCESS)
+            continue;
+        MPI_Error_class(code, &class_of);
+        if (class_of != MPI_ERR_TRUNCATE) {
+            dvti_mpi_lost(function, i / 2, code);
+            return -1;
+        }
+        dvti_mpi.lost = i / 2 + 1;
+        dvti_fail(DVT_ERR_VALUE,
+                  "%s: rank %d sent more bytes than rank %d expects; all ranks must make the same "
+                  "calls in the same order, with the same shapes",
+                  function, i / 2, dvti_mpi.rank);
+        return -1;
+    }
+    return open;
+}
+
+static dvt_status dvti_mpi_wait(const char *function, MPI_Request *request, MPI_Status *status) {
+    const double limit =
+        (double)dvti_env_int("DEVTENSOR_RANK_TIMEOUT", 1, INT64_C(1000000000), 600);
+    const double end = dvti_now() + limit;
+    int open, i, turns = 0;
+    while ((open = dvti_mpi_test(function, request, status)) > 0) {
+        if (++turns < 1000)
+            continue;
+        dvti_sleep(20e-6); /* with more processes than processors, the others must run */
+        if (dvti_now() > end)
+            break;
+    }
+    if (open <= 0)
+        return open ? dvti_failure() : DVT_OK;
+    for (i = 0; request[i] == MPI_REQUEST_NULL;) /* the first rank whose message is missing */
+        i++;
+    dvti_mpi.lost = i / 2 + 1;
+    return dvti_fail(DVT_ERR_RANK_LOST,
+                     "%s: rank %d has waited %g s for rank %d, which does not answer; start the "
+                     "run again from its last checkpoint, or set DEVTENSOR_RANK_TIMEOUT to more "
+                     "seconds",
+                     function, dvti_mpi.rank, limit, i / 2);
+}
+
+/* Gives up requests, whose memory the caller will free. */
+static void dvti_mpi_cancel(MPI_Request *request) {
+    int i;
+    for (i = 0; i < 2 * dvti_mpi.ranks; i++) {
+        if (request[i] == MPI_REQUEST_NULL)
+            continue;
+        MPI_Cancel(&request[i]);
+        MPI_Request_free(&request[i]);
+    }
+}
+
+/* Checks the lengths of the messages that have arrived. */
+static dvt_status dvti_mpi_check(const char *function, const MPI_Status *status,
+                                 const int *expected) {
+    int r, bytes;
+    for (r = 0; r < dvti_mpi.ranks; r++) {
+        if (r == dvti_mpi.rank || !expected[r])
+            continue;
+        MPI_Get_count((MPI_Status *)&status[2 * r], MPI_BYTE, &bytes);
+        if (bytes == expected[r])
+            continue;
+        dvti_mpi.lost = r + 1;
+        return dvti_fail(DVT_ERR_VALUE,
+                         "%s: rank %d sent %d bytes, and rank %d expects %d; all ranks must make "
+                         "the same calls in the same order, with the same shapes",
+                         function, r, bytes, dvti_mpi.rank, expected[r]);
+    }
+    return DVT_OK;
+}
+
+static dvt_status dvti_mpi_round(const char *function, const dvti_message *send,
+                                 const dvti_message *receive, int64_t at, MPI_Request *request,
+                                 MPI_Status *status, int *expected) {
+    dvt_status result = DVT_OK;
+    int r, code = MPI_SUCCESS, n;
+    for (r = 0; r < 2 * dvti_mpi.ranks; r++)
+        request[r] = MPI_REQUEST_NULL;
+    for (r = 0; r < dvti_mpi.ranks && code == MPI_SUCCESS; r++) {
+        if (r == dvti_mpi.rank)
+            continue;
+        expected[r] = (int)DVTI_MAX(DVTI_MIN(receive[r].bytes - at, DVTI_MPI_CHUNK), 0);
+        n = (int)DVTI_MAX(DVTI_MIN(send[r].bytes - at, DVTI_MPI_CHUNK), 0);
+        if (expected[r])
+            code = MPI_Irecv(receive[r].at + at, expected[r], MPI_BYTE, r, DVTI_MPI_TAG,
+                             dvti_mpi.comm, &request[2 * r]);
+        if (n && code == MPI_SUCCESS)
+            code = MPI_Isend(send[r].at + at, n, MPI_BYTE, r, DVTI_MPI_TAG, dvti_mpi.comm,
+                             &request[2 * r + 1]);
+        dvti_mpi.bytes += n;
+    }
+    if (code != MPI_SUCCESS)
+        result = dvti_mpi_lost(function, r - 1, code);
+    if (result == DVT_OK)
+        result = dvti_mpi_wait(function, request, status);
+    if (result != DVT_OK)
+        dvti_mpi_cancel(request);
+    return result == DVT_OK ? dvti_mpi_check(function, status, expected) : result;
+}
+
+DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message *send,
+                                       const dvti_message *receive) {
+    const int n = dvti_mpi.ranks;
+    const size_t bytes =
+        (size_t)n * (2 * sizeof(MPI_Request) + 2 * sizeof(MPI_Status) + sizeof(int));
+    int64_t most = 0, at;
+    dvt_status result = DVT_OK;
+    MPI_Request *request;
+    int r;
+    if (dvti_mpi.lost)
+        return dvti_fail(DVT_ERR_RANK_LOST,
+                         "%s: rank %d was lost earlier; start the run again from its last "
+                         "checkpoint",
+                         function, dvti_mpi.lost - 1);
+    request = (MPI_Request *)dvti_alloc_zero(bytes);
+    if (!request)
+        return dvti_fail_memory(function, (int64_t)bytes);
+    for (r = 0; r < n; r++)
+        most = DVTI_MAX(most, DVTI_MAX(send[r].bytes, receive[r].bytes));
+    if (send[dvti_mpi.rank].bytes)
+        memcpy(receive[dvti_mpi.rank].at, send[dvti_mpi.rank].at,
+               (size_t)send[dvti_mpi.rank].bytes);
+    dvti_mpi.busy = true;
+    for (at = 0; at < most && result == DVT_OK; at += DVTI_MPI_CHUNK) {
+        MPI_Status *status = (MPI_Status *)(void *)(request + 2 * n);
+        result = dvti_mpi_round(function, send, receive, at, request, status,
+                                (int *)(void *)(status + 2 * n));
+    }
+    dvti_mpi.busy = false;
+    dvti_free(request);
+    return result;
+}
+#else
+DVTI_FN dvt_status dvti_ranks_start(const char *function) {
+    return dvti_fail(
+        DVT_ERR_NOT_BUILT,
+        "%s: this program has no MPI; compile it with mpicc -DDEVTENSOR_MPI, and start "
+        "it with mpirun",
+        function);
+}
+
+DVTI_FN void dvti_ranks_stop(bool whole) {
+    (void)whole;
+}
+
+DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message *send,
+                                       const dvti_message *receive) {
+    if (send[0].bytes)
+        memcpy(receive[0].at, send[0].at, (size_t)send[0].bytes);
+    (void)function;
+    return DVT_OK;
+}
+#endif
+
+#undef DVTI_MPI_CHUNK
+#undef DVTI_MPI_TAG
