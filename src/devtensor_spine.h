@@ -183,6 +183,7 @@
 #include "4_ops/op_view.c"
 #include "1_base/level_end.inl"
 #include "1_base/level_size.inl"
+#include "4_ops/op_activations.c"
 #include "4_ops/op_conv.c"
 #include "4_ops/op_layers.c"
 #include "4_ops/op_pool.c"
@@ -246,6 +247,7 @@
 #include "5_io/dvt_print_element.c"
 #include "5_io/dvt_writer.c"
 #if !defined(DEVTENSOR_NO_NN)
+#include "6_nn/block_activation.c"
 #include "6_nn/block_basic.c"
 #include "6_nn/block_conv.c"
 #include "6_nn/block_norm.c"

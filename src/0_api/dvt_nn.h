@@ -96,7 +96,12 @@ typedef enum dvt_activation {
     DVT_SIGMOID,
     DVT_TANH,
     DVT_SOFTPLUS,
-    DVT_GELU
+    DVT_GELU,
+    DVT_SELU,
+    DVT_SILU,
+    DVT_MISH,
+    DVT_HARD_SIGMOID,
+    DVT_HARD_SWISH
 } dvt_activation;
 
 /* Creates an empty block that applies its children one after the other. */
@@ -148,6 +153,12 @@ DVT_API dvt_block *dvt_nn_global_avg_pool2d(void);
 DVT_API dvt_block *dvt_nn_flatten(void);
 /* Creates a block that applies one function to each element. */
 DVT_API dvt_block *dvt_nn_activation(dvt_activation activation);
+/* Create blocks of dvt_leaky_relu and dvt_elu. Errors: RANGE (not finite). */
+DVT_API dvt_block *dvt_nn_leaky_relu(double slope);
+DVT_API dvt_block *dvt_nn_elu(double alpha);
+/* Creates a block of dvt_prelu with one learned slope, or one for each of several channels. Slopes
+   begin at 0.25. Errors: RANGE (channels < 1). */
+DVT_API dvt_block *dvt_nn_prelu(int64_t channels);
 /* Creates a block of dvt_dropout. Errors: RANGE (p outside [0, 1)). */
 DVT_API dvt_block *dvt_nn_dropout(double p);
 /* Creates batch normalization: axis 1, momentum 0.9, epsilon 1e-5 as in Gluon. On several contexts

@@ -291,6 +291,32 @@ typedef struct dvt_pool2d_options {
 DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_options *p);
 DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_options *p);
 
+/* ---- activations with parameters, and of several operations. The results are float. float16 and
+   bfloat16 are computed in float32 and rounded once. At a corner the gradient is PyTorch's. ---- */
+/* Computes x for x > 0, else slope * x. Errors: RANGE (slope not finite). */
+DVT_API dvt_array *dvt_leaky_relu(dvt_array *x, double slope);
+/* Computes the same with slopes (1), or (C) for the channels on axis 1 of x. They get gradients.
+   Source: He et al., 2015. */
+DVT_API dvt_array *dvt_prelu(dvt_array *x, dvt_array *slope);
+/* Computes x for x > 0, else alpha * (exp(x) - 1). Errors: RANGE (alpha not finite). Source: Clevert
+   et al., 2015. */
+DVT_API dvt_array *dvt_elu(dvt_array *x, double alpha);
+/* Computes 1.0507 * dvt_elu(x, 1.6733), with constants in full precision. Source: Klambauer et al.,
+   2017. */
+DVT_API dvt_array *dvt_selu(dvt_array *x);
+/* Computes x * sigmoid(x), also called swish. -INFINITY gives NaN, as in PyTorch, here and in the
+   next one. Source: Hendrycks and Gimpel, 2016. */
+DVT_API dvt_array *dvt_silu(dvt_array *x);
+/* Computes x * tanh(softplus(x)). Source: Misra, 2019. */
+DVT_API dvt_array *dvt_mish(dvt_array *x);
+/* Compute min(max(x + 3, 0), 6) / 6, and x times that. Source: Howard et al., 2019. */
+DVT_API dvt_array *dvt_hard_sigmoid(dvt_array *x);
+DVT_API dvt_array *dvt_hard_swish(dvt_array *x);
+/* Compute a * sigmoid(b), and silu(a) * b, of the halves a and b of x along an axis.
+   Errors: AXIS, SHAPE (an odd extent). Source: Dauphin et al., 2016; Shazeer, 2020. */
+DVT_API dvt_array *dvt_glu(dvt_array *x, int axis);
+DVT_API dvt_array *dvt_swiglu(dvt_array *x, int axis);
+
 /* ---- layers as functions ---- */
 /* Multiplies x (..., k) with the transpose of w (units, k), and adds bias (units) or NULL for
    none. */

@@ -154,6 +154,17 @@ DVTI_FN void dvti_pattern_free(dvti_pattern *pattern);
    it with the block, or on failure. */
 DVTI_FN dvt_block *dvti_block_make(const char *function, const dvt_block_desc *desc,
                                    const char *stem, void *state);
+/* The fixed part of a block of the library. infer and describe may be NULL. */
+typedef struct dvti_nn_kind {
+    const char *kind, *stem;
+    dvt_array *(*forward)(dvt_block *self, void *user, dvt_array *x);
+    dvt_status (*infer)(dvt_block *self, void *user, dvt_array *x);
+    size_t (*describe)(const dvt_block *self, void *user, char *buffer, size_t size);
+} dvti_nn_kind;
+
+/* Makes a block whose user pointer is a copy of the settings. */
+DVTI_FN dvt_block *dvti_nn_block(const char *function, const dvti_nn_kind *kind,
+                                 const void *settings, size_t bytes);
 /* Removes a block that could not be completed from the scope and frees it. Returns NULL. */
 DVTI_FN dvt_block *dvti_block_discard(dvt_block *block);
 /* Adds a parameter that never has a gradient. */
