@@ -18,7 +18,7 @@ static dvt_array *dvti_activation_of(const char *name, dvti_activation_fn comput
     }
     scope = dvt_scope_begin();
     dtype = dvti_float_dtype(x->dtype);
-    y = compute(dvt_as_in_dtype(x, dtype == DVT_F64 ? DVT_F64 : DVT_F32), parameter);
+    y = compute(dvti_compute_float(x), parameter);
     y = dvt_as_in_dtype(y, dtype);
     dvt_keep(y);
     dvt_scope_end(&scope);
@@ -101,12 +101,10 @@ DVT_API dvt_array *dvt_hard_swish(dvt_array *x) {
 /* ---- a learned slope ---- */
 DVT_API dvt_array *dvt_prelu(dvt_array *x, dvt_array *slope) {
     static const char *const names[] = {"x", "slope"};
-    dvt_shape shape;
     dvt_scope_guard scope;
     dvt_dtype dtype;
     dvt_array *in[2], *y;
     int64_t channels;
-    int i;
     in[0] = x;
     in[1] = slope;
     if (!dvti_check_named("dvt_prelu", in, 2, names))
@@ -121,13 +119,9 @@ DVT_API dvt_array *dvt_prelu(dvt_array *x, dvt_array *slope) {
     }
     scope = dvt_scope_begin();
     dtype = dvt_promote(dvti_float_dtype(x->dtype), slope->dtype);
-    shape = x->shape;
-    for (i = 0; i < shape.ndim; i++)
-        shape.dim[i] = i == 1 ? slope->shape.dim[0] : 1;
-    if (shape.ndim < 2)
-        shape = slope->shape;
-    x = dvt_as_in_dtype(x, dtype == DVT_F64 ? DVT_F64 : DVT_F32);
-    slope = dvt_reshape(slope, shape);
+    x = dvti_compute_float(x);
+    if (x && x->shape.ndim > 1)
+        slope = dvti_along(slope, x, 1);
     y = dvt_where(dvt_greater_scalar(x, 0), x, dvt_mul(x, slope));
     y = dvt_as_in_dtype(y, dtype);
     dvt_keep(y);
@@ -149,7 +143,7 @@ static dvt_array *dvti_glu(const char *name, dvt_array *x, int axis, bool swish)
     }
     scope = dvt_scope_begin();
     dtype = dvti_float_dtype(x->dtype);
-    x = dvt_as_in_dtype(x, dtype == DVT_F64 ? DVT_F64 : DVT_F32);
+    x = dvti_compute_float(x);
     if (x && dvt_split(x, 2, axis, half) == DVT_OK) {
         y = dvt_mul(half[0], dvt_sigmoid(half[swish ? 0 : 1]));
         y = dvt_as_in_dtype(swish ? dvt_mul(y, half[1]) : y, dtype);

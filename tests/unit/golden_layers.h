@@ -1,4 +1,5 @@
-/* Compares results and gradients with tests/golden/layers_torch.txt, on dvt_test_ctx(). */
+/* Compares results and gradients of layers with tests/golden/layers_torch.txt, on dvt_test_ctx(), and
+   errors with parts of their sentences. */
 #ifndef GOLDEN_LAYERS_H
 #define GOLDEN_LAYERS_H
 #include "dvt_golden.h"
@@ -93,4 +94,16 @@ static inline void golden_case(const char *name, golden_fn compute, const dvt_sh
         golden_case(name, compute, golden_shapes_,                                                 \
                     (int)(sizeof golden_shapes_ / sizeof golden_shapes_[0]), __FILE__);            \
     } while (0)
+
+/* Checks that the call returns NULL with that status and a sentence that contains `words`. */
+#define CHECK_SAYS(expression, status, words)                                                      \
+    do {                                                                                           \
+        dvt_clear_error();                                                                         \
+        CHECK((expression) == NULL);                                                               \
+        CHECK_INT(dvt_error_code(), status);                                                       \
+        dvt_test_check(strstr(dvt_error(), words) != NULL, __FILE__, __LINE__,                     \
+                       "\"%s\" is not in: %s", words, dvt_error());                                \
+        dvt_clear_error();                                                                         \
+    } while (0)
+
 #endif

@@ -200,16 +200,6 @@ DVT_TEST(activations_of_integers_are_float) {
 }
 
 /* ---- errors ---- */
-#define CHECK_SAYS(expression, status, words)                                                      \
-    do {                                                                                           \
-        dvt_clear_error();                                                                         \
-        CHECK((expression) == NULL);                                                               \
-        CHECK_INT(dvt_error_code(), status);                                                       \
-        dvt_test_check(strstr(dvt_error(), words) != NULL, __FILE__, __LINE__,                     \
-                       "\"%s\" is not in: %s", words, dvt_error());                                \
-        dvt_clear_error();                                                                         \
-    } while (0)
-
 DVT_TEST(activations_errors) {
     dvt_array *x = dvt_ones(DVT_SHAPE(2, 3), DVT_F32, dvt_test_ctx());
     CHECK_SAYS(dvt_leaky_relu(x, NAN), DVT_ERR_RANGE, "dvt_leaky_relu: slope is nan; expected");
