@@ -355,8 +355,8 @@ DVT_API dvt_array *dvt_leaky_relu(dvt_array *x, double slope);
 /* Computes the same with slopes (1), or (C) for the channels on axis 1 of x. They get gradients.
    Source: He et al., 2015. */
 DVT_API dvt_array *dvt_prelu(dvt_array *x, dvt_array *slope);
-/* Computes x for x > 0, else alpha * (exp(x) - 1). Errors: RANGE (alpha not finite). Source: Clevert
-   et al., 2015. */
+/* Computes x for x > 0, else alpha * (exp(x) - 1). Errors: RANGE (alpha not finite). Source:
+   Clevert et al., 2015. */
 DVT_API dvt_array *dvt_elu(dvt_array *x, double alpha);
 /* Computes 1.0507 * dvt_elu(x, 1.6733), with constants in full precision. Source: Klambauer et al.,
    2017. */
@@ -369,7 +369,7 @@ DVT_API dvt_array *dvt_mish(dvt_array *x);
 /* Compute min(max(x + 3, 0), 6) / 6, and x times that. Source: Howard et al., 2019. */
 DVT_API dvt_array *dvt_hard_sigmoid(dvt_array *x);
 DVT_API dvt_array *dvt_hard_swish(dvt_array *x);
-/* Compute a * sigmoid(b), and silu(a) * b, of the halves a and b of x along an axis.
+/* Compute a * sigmoid(b), and silu(a) * b, where a and b are x cut in two along an axis.
    Errors: AXIS, SHAPE (an odd extent). Source: Dauphin et al., 2016; Shazeer, 2020. */
 DVT_API dvt_array *dvt_glu(dvt_array *x, int axis);
 DVT_API dvt_array *dvt_swiglu(dvt_array *x, int axis);
@@ -399,9 +399,9 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
    gamma may be NULL. float16 and bfloat16: as dvt_layer_norm. Source: Zhang and Sennrich, 2019. */
 DVT_API dvt_array *dvt_rms_norm(dvt_array *x, dvt_array *gamma, double epsilon);
 /* Normalizes each sample of x (N, C, ...) over groups of neighboring channels and the axes behind
-   them, then multiplies by gamma (C) and adds beta (C). These may be NULL. float16 and bfloat16: as
-   dvt_layer_norm. Errors: SHAPE (groups does not divide C), RANGE (groups < 1, epsilon). Source: Wu
-   and He, 2018. */
+   them. Then it multiplies by gamma (C) and adds beta (C), which may be NULL. float16 and bfloat16:
+   as dvt_layer_norm. Errors: SHAPE (groups does not divide C), RANGE (groups < 1, epsilon). Source:
+   Wu and He, 2018. */
 DVT_API dvt_array *dvt_group_norm(dvt_array *x, int groups, dvt_array *gamma, dvt_array *beta,
                                   double epsilon);
 /* Does the same with each channel as one group. Source: Ulyanov et al., 2016. */

@@ -1,5 +1,6 @@
-/* Activations that are composed of recorded operations. float16 and bfloat16 are computed in float32
-   and rounded once. relu, sigmoid, tanh, softplus and gelu are rows of the table of operations. */
+/* Activations that are composed of recorded operations. float16 and bfloat16 are computed in
+   float32 and rounded once. relu, sigmoid, tanh, softplus and gelu are rows of the table of
+   operations. */
 #include "4_ops/dvt_op.h"
 
 /* Computes an activation of x, which is float32 or float64. */
@@ -129,7 +130,7 @@ DVT_API dvt_array *dvt_prelu(dvt_array *x, dvt_array *slope) {
     return y;
 }
 
-/* ---- gated halves ---- */
+/* ---- gated linear units ---- */
 static dvt_array *dvti_glu(const char *name, dvt_array *x, int axis, bool swish) {
     dvt_scope_guard scope;
     dvt_array *half[2], *y = NULL;
@@ -137,8 +138,8 @@ static dvt_array *dvti_glu(const char *name, dvt_array *x, int axis, bool swish)
     if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x))
         return NULL;
     if (x->shape.dim[axis] % 2) {
-        dvti_fail(DVT_ERR_SHAPE, "%s: x is %s; expected an even extent on axis %d: two halves",
-                  name, dvti_describe(x), axis);
+        dvti_fail(DVT_ERR_SHAPE, "%s: x is %s; expected an even extent on axis %d", name,
+                  dvti_describe(x), axis);
         return NULL;
     }
     scope = dvt_scope_begin();

@@ -1,5 +1,5 @@
-/* Transposed convolution: the gradient of a convolution to its data, as an operation of its own. Its
-   x plays the gradient, so conv2d_data and its gradients compute everything. */
+/* Transposed convolution: the gradient of a convolution to its data, as an operation of its own.
+   Its x plays the gradient, so conv2d_data and its gradients compute everything. */
 #include "4_ops/dvt_op.h"
 
 /* Returns the extent of the result along axis k (0: height, 1: width), or -1 with the error set. */

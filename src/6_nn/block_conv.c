@@ -23,7 +23,7 @@ static const char *dvti_conv_block_axes(const dvti_conv_settings *c) {
     return c->axes == 1 ? "width" : "height, width";
 }
 
-/* Returns the shape of the weight, (out, in / groups, ...) or transposed (in, out / groups, ...). */
+/* Returns the shape of the weight: (out, in / groups, ...), transposed (in, out / groups, ...). */
 static dvt_shape dvti_conv_block_weight(const dvti_conv_settings *c, int64_t in) {
     const dvt_nn_conv2d_desc *d = &c->d;
     int64_t first = c->transpose ? in : d->channels, second = c->transpose ? d->channels : in;

@@ -202,7 +202,7 @@ typedef struct dvti_norm_block {
     bool no_scale;
 } dvti_norm_block;
 
-/* Returns the extent of the axis of gamma; 0 when x has no such axis, or groups do not divide it. */
+/* Returns the extent of gamma's axis; 0 when x has no such axis, or groups do not divide it. */
 static int64_t dvti_norm_block_extent(const dvti_norm_block *d, const dvt_array *x) {
     int axis = d->axis < 0 ? x->shape.ndim - 1 : d->axis;
     int64_t extent = axis >= 0 && axis < x->shape.ndim ? x->shape.dim[axis] : 0;

@@ -1,5 +1,5 @@
-/* Losses of classes: softmax cross-entropy and the negative log-likelihood. Labels are class numbers
-   or probabilities. */
+/* Losses of classes: softmax cross-entropy and the negative log-likelihood. Labels are class
+   numbers or probabilities. */
 #include "1_base/dvt_float_mode.h"
 #include "6_nn/dvt_nn_internal.h"
 

@@ -1,5 +1,5 @@
-/* Compares results and gradients of layers with tests/golden/layers_torch.txt, on dvt_test_ctx(), and
-   errors with parts of their sentences. */
+/* Compares results and gradients of layers with tests/golden/layers_torch.txt, on dvt_test_ctx(),
+   and errors with parts of their sentences. */
 #ifndef GOLDEN_LAYERS_H
 #define GOLDEN_LAYERS_H
 #include "dvt_golden.h"
