@@ -361,8 +361,8 @@ DVT_API dvt_array *dvt_elu(dvt_array *x, double alpha);
 /* Computes 1.0507 * dvt_elu(x, 1.6733), with constants in full precision. Source: Klambauer et al.,
    2017. */
 DVT_API dvt_array *dvt_selu(dvt_array *x);
-/* Computes x * sigmoid(x), also called swish. -INFINITY gives NaN, as in PyTorch, here and in the
-   next one. Source: Hendrycks and Gimpel, 2016. */
+/* Computes x * sigmoid(x), also called swish. -INFINITY gives NaN, as in PyTorch; so it does in
+   dvt_mish and dvt_hard_swish. Source: Hendrycks and Gimpel, 2016. */
 DVT_API dvt_array *dvt_silu(dvt_array *x);
 /* Computes x * tanh(softplus(x)). Source: Misra, 2019. */
 DVT_API dvt_array *dvt_mish(dvt_array *x);

@@ -169,6 +169,7 @@ DVT_TEST(activations_special_values) {
     CHECK_VALUES(dvt_hard_sigmoid(x), 0, 0, 1, NAN);
     CHECK_VALUES(dvt_silu(x), 0, NAN, INFINITY, NAN);
     CHECK_VALUES(dvt_mish(x), 0, NAN, INFINITY, NAN);
+    CHECK_VALUES(dvt_hard_swish(x), 0, NAN, INFINITY, NAN);
     CHECK_VALUES(dvt_prelu(x, dvt_full(DVT_SHAPE(1), 0.5, DVT_F32, dvt_test_ctx())), 0, -INFINITY,
                  INFINITY, NAN);
     CHECK_INT(dvt_size(dvt_selu(dvt_zeros(DVT_SHAPE(0, 2), DVT_F32, dvt_test_ctx()))), 0);

@@ -1,5 +1,5 @@
-/* Each allocation fails once: activations, norms, convolutions, resizing, losses with options, and a
-   recorded pass through a net of their blocks. */
+/* Each allocation fails once: activations, norms, convolutions, resizing, losses with options, and
+   a recorded pass through a net of their blocks. */
 #include "dvt_faults.h"
 
 static dvt_array *ramp(dvt_shape shape) {
