@@ -100,7 +100,12 @@ typedef enum dvt_activation {
     DVT_SIGMOID,
     DVT_TANH,
     DVT_SOFTPLUS,
-    DVT_GELU
+    DVT_GELU,
+    DVT_SELU,
+    DVT_SILU,
+    DVT_MISH,
+    DVT_HARD_SIGMOID,
+    DVT_HARD_SWISH
 } dvt_activation;
 
 /* Creates an empty block that applies its children one after the other. */
@@ -145,15 +150,69 @@ typedef struct dvt_nn_conv2d_desc {
 /* Creates a block of dvt_nn_conv2d with all options. */
 DVT_API dvt_block *dvt_nn_conv2d_with(const dvt_nn_conv2d_desc *desc);
 
+/* Creates a transposed convolution on (N, C, H, W): dvt_conv2d_transpose. stride 0 means 1. Weights
+   are (C, channels / groups, kernel, kernel). */
+DVT_API dvt_block *dvt_nn_conv2d_transpose(int64_t channels, int kernel, int stride,
+                                           dvt_activation activation);
+
+typedef struct dvt_nn_conv2d_transpose_desc {
+    int64_t channels;    /* required */
+    int kernel[2];       /* required; pairs are those of dvt_conv2d_options */
+    int64_t in_channels; /* 0: inferred */
+    dvt_conv2d_transpose_options options;
+    dvt_activation activation;
+    bool no_bias;
+    dvt_init weight_init, bias_init;
+    dvt_dtype dtype;
+} dvt_nn_conv2d_transpose_desc;
+
+/* Creates the block with all options. */
+DVT_API dvt_block *dvt_nn_conv2d_transpose_with(const dvt_nn_conv2d_transpose_desc *desc);
+
+/* Create the same two blocks on (N, C, W). */
+DVT_API dvt_block *dvt_nn_conv1d(int64_t channels, int kernel, dvt_activation activation);
+DVT_API dvt_block *dvt_nn_conv1d_transpose(int64_t channels, int kernel, int stride,
+                                           dvt_activation activation);
+
+typedef struct dvt_nn_conv1d_desc {
+    int64_t channels;    /* required */
+    int kernel;          /* required */
+    int64_t in_channels; /* 0: inferred */
+    dvt_conv1d_options options;
+    int output_padding; /* dvt_nn_conv1d_transpose_with only */
+    dvt_activation activation;
+    bool no_bias;
+    dvt_init weight_init, bias_init;
+    dvt_dtype dtype;
+} dvt_nn_conv1d_desc;
+
+/* Create the blocks with all options. */
+DVT_API dvt_block *dvt_nn_conv1d_with(const dvt_nn_conv1d_desc *desc);
+DVT_API dvt_block *dvt_nn_conv1d_transpose_with(const dvt_nn_conv1d_desc *desc);
+
 /* Create pooling blocks on (N, C, H, W), by windows of size x size; stride 0 means size. */
 DVT_API dvt_block *dvt_nn_max_pool2d(int size, int stride);
 DVT_API dvt_block *dvt_nn_avg_pool2d(int size, int stride);
 DVT_API dvt_block *dvt_nn_max_pool2d_with(const dvt_pool2d_options *p);
 DVT_API dvt_block *dvt_nn_avg_pool2d_with(const dvt_pool2d_options *p);
 DVT_API dvt_block *dvt_nn_global_avg_pool2d(void);
+/* Create pooling blocks on (N, C, W). */
+DVT_API dvt_block *dvt_nn_max_pool1d(int size, int stride);
+DVT_API dvt_block *dvt_nn_avg_pool1d(int size, int stride);
+DVT_API dvt_block *dvt_nn_global_avg_pool1d(void);
+/* Create blocks of dvt_adaptive_avg_pool2d and dvt_upsample2d. Errors: RANGE (sizes, scale). */
+DVT_API dvt_block *dvt_nn_adaptive_avg_pool2d(int64_t height, int64_t width);
+DVT_API dvt_block *dvt_nn_upsample2d(int scale, bool bilinear);
+DVT_API dvt_block *dvt_nn_upsample2d_with(const dvt_upsample2d_options *p);
 DVT_API dvt_block *dvt_nn_flatten(void);
 /* Creates a block that applies one function to each element. */
 DVT_API dvt_block *dvt_nn_activation(dvt_activation activation);
+/* Create blocks of dvt_leaky_relu and dvt_elu. Errors: RANGE (not finite). */
+DVT_API dvt_block *dvt_nn_leaky_relu(double slope);
+DVT_API dvt_block *dvt_nn_elu(double alpha);
+/* Creates a block of dvt_prelu with one learned slope, or one for each of several channels. Slopes
+   begin at 0.25. Errors: RANGE (channels < 1). */
+DVT_API dvt_block *dvt_nn_prelu(int64_t channels);
 /* Creates a block of dvt_dropout. Errors: RANGE (p outside [0, 1)). */
 DVT_API dvt_block *dvt_nn_dropout(double p);
 /* Creates batch normalization: axis 1, momentum 0.9, epsilon 1e-5 as in Gluon. On several contexts
@@ -174,6 +233,14 @@ typedef struct dvt_nn_batch_norm_desc {
 DVT_API dvt_block *dvt_nn_batch_norm_with(const dvt_nn_batch_norm_desc *desc);
 /* Creates layer normalization over the last axis, epsilon 1e-5. */
 DVT_API dvt_block *dvt_nn_layer_norm(void);
+/* Creates RMS normalization over the last axis. epsilon 0 means 1e-6. Errors: RANGE (epsilon). */
+DVT_API dvt_block *dvt_nn_rms_norm(double epsilon);
+/* Creates group normalization of the channels on axis 1, epsilon 1e-5. Errors: RANGE (groups < 1);
+   of its forward: SHAPE (groups does not divide the channels). */
+DVT_API dvt_block *dvt_nn_group_norm(int groups);
+/* Creates instance normalization of the channels on axis 1, epsilon 1e-5. beta is learned. gamma is
+   too with `scale`, otherwise it counts as 1: Gluon's default. */
+DVT_API dvt_block *dvt_nn_instance_norm(bool scale);
 /* Creates a block that returns rows of a (count, units) table for indices 0 .. count - 1 of any
    dtype. Negative indices count from the end. Errors of its forward: RANGE (an index out of range
    on cpu(); gpu(i) clamps it). */
@@ -278,22 +345,3 @@ DVT_API dvt_status dvt_block_load(dvt_block *net, const char *path, dvt_ctx_list
 /* Sets parameters as dvt_block_load does, with options, which may be NULL. */
 DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
                                        const dvt_load_options *options, dvt_ctx_list ctxs);
-
-/* ---- losses: one value per sample, shape (N). Gradients flow into prediction only. Losses of
-   float16 and bfloat16 predictions are computed in float32 and rounded once. Errors: as operations.
-   ---- */
-/* Computes -log softmax(prediction)[label] over the last axis. label holds class indices (N, ...)
-   of any dtype, or probabilities in prediction's shape; its shape decides.
-   Errors: RANGE (a class index on a CPU outside 0 .. classes - 1). A GPU is not asked, because that
-   would wait: negative indices count from the end, others are clamped. */
-DVT_API dvt_array *dvt_loss_softmax_cross_entropy(dvt_array *prediction, dvt_array *label);
-/* Compute the mean of |p - l|, and of (p - l)^2 / 2, over all axes but the first. Here and below,
-   labels with the same number of elements are reshaped to prediction's shape, as in Gluon: (N) and
-   (N, 1) are the same labels. */
-DVT_API dvt_array *dvt_loss_l1(dvt_array *prediction, dvt_array *label);
-DVT_API dvt_array *dvt_loss_l2(dvt_array *prediction, dvt_array *label);
-/* Computes the binary cross-entropy of logits: relu(p) - p l + log(1 + exp(-|p|)). */
-DVT_API dvt_array *dvt_loss_sigmoid_bce(dvt_array *prediction, dvt_array *label);
-/* Computes d^2 / (2 rho) for |d| up to rho, and |d| - rho / 2 beyond. rho is 1 in Gluon. Errors:
-   RANGE (rho <= 0). */
-DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, double rho);

@@ -286,6 +286,40 @@ typedef struct dvt_conv2d_options {
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
                               const dvt_conv2d_options *p);
 
+/* Options of dvt_conv1d. */
+typedef struct dvt_conv1d_options {
+    int stride;   /* default 1 */
+    int padding;  /* default 0 */
+    int dilation; /* default 1 */
+    int groups;   /* default 1 */
+} dvt_conv1d_options;
+
+/* Computes the same for x (N, C, W), w (O, C/groups, K) and bias (O): a dvt_conv2d of height 1. */
+DVT_API dvt_array *dvt_conv1d(dvt_array *x, dvt_array *w, dvt_array *bias,
+                              const dvt_conv1d_options *p);
+
+/* Options of dvt_conv2d_transpose. */
+typedef struct dvt_conv2d_transpose_options {
+    dvt_conv2d_options conv;
+    int output_padding[2]; /* default 0, 0; less than the stride; pairs as a padding */
+} dvt_conv2d_transpose_options;
+
+/* Options of dvt_conv1d_transpose. */
+typedef struct dvt_conv1d_transpose_options {
+    dvt_conv1d_options conv;
+    int output_padding;
+} dvt_conv1d_transpose_options;
+
+/* Compute the transposed convolution, the gradient of a convolution to its data: each element of x
+   adds w, times itself, to a window of the result. x is (N, C, H, W), w (C, O/groups, KH, KW) and
+   bias (O) or NULL for none, as in PyTorch. The result is (N, O, OH, OW) with OH = (H - 1)s - 2p +
+   d(KH-1) + output_padding + 1, and OW likewise. `p` may be NULL. dvt_conv1d_transpose has no H.
+   Errors: SHAPE, RANGE (options). Source: Zeiler et al., 2010. */
+DVT_API dvt_array *dvt_conv2d_transpose(dvt_array *x, dvt_array *w, dvt_array *bias,
+                                        const dvt_conv2d_transpose_options *p);
+DVT_API dvt_array *dvt_conv1d_transpose(dvt_array *x, dvt_array *w, dvt_array *bias,
+                                        const dvt_conv1d_transpose_options *p);
+
 /* Options of pooling. */
 typedef struct dvt_pool2d_options {
     int size[2];          /* required, unless global */
@@ -300,6 +334,58 @@ typedef struct dvt_pool2d_options {
    maxima gets the gradient. Errors: SHAPE, RANGE (options). */
 DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_options *p);
 DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_options *p);
+
+typedef struct dvt_pool1d_options {
+    int size, stride, padding; /* as dvt_pool2d_options */
+    bool ceil_mode, exclude_padding, global;
+} dvt_pool1d_options;
+
+/* Do the same for x (N, C, W). */
+DVT_API dvt_array *dvt_max_pool1d(dvt_array *x, const dvt_pool1d_options *p);
+DVT_API dvt_array *dvt_avg_pool1d(dvt_array *x, const dvt_pool1d_options *p);
+/* Returns means of height x width windows that cover x (N, C, H, W) evenly. Window i of n begins at
+   i * H / n, rounded down, and ends at (i + 1) * H / n, rounded up: as in PyTorch. float. float16
+   and bfloat16 are computed in float32 and rounded once. Errors: SHAPE, RANGE (height, width). */
+DVT_API dvt_array *dvt_adaptive_avg_pool2d(dvt_array *x, int64_t height, int64_t width);
+
+/* Either scale or size is set. A second value of 0 repeats the first. */
+typedef struct dvt_upsample2d_options {
+    int scale[2];       /* {2}: twice the height and width */
+    int64_t size[2];    /* height and width of the result; smaller than x's is allowed */
+    bool bilinear;      /* interpolate; default: the nearest element */
+    bool align_corners; /* bilinear: corners of x and result are equal; default: their edges are */
+} dvt_upsample2d_options;
+
+/* Resizes x (N, C, H, W) as PyTorch's interpolate. The nearest element keeps the dtype. Bilinear is
+   float; float16 and bfloat16 are computed in float32 and rounded once. Its sample positions are
+   those of half-pixel centers, without antialiasing. Errors: SHAPE, RANGE (options). */
+DVT_API dvt_array *dvt_upsample2d(dvt_array *x, const dvt_upsample2d_options *p);
+
+/* ---- activations with parameters, and of several operations. The results are float. float16 and
+   bfloat16 are computed in float32 and rounded once. At a corner the gradient is PyTorch's. ---- */
+/* Computes x for x > 0, else slope * x. Errors: RANGE (slope not finite). */
+DVT_API dvt_array *dvt_leaky_relu(dvt_array *x, double slope);
+/* Computes the same with slopes (1), or (C) for the channels on axis 1 of x. They get gradients.
+   Source: He et al., 2015. */
+DVT_API dvt_array *dvt_prelu(dvt_array *x, dvt_array *slope);
+/* Computes x for x > 0, else alpha * (exp(x) - 1). Errors: RANGE (alpha not finite). Source:
+   Clevert et al., 2015. */
+DVT_API dvt_array *dvt_elu(dvt_array *x, double alpha);
+/* Computes 1.0507 * dvt_elu(x, 1.6733), with constants in full precision. Source: Klambauer et al.,
+   2017. */
+DVT_API dvt_array *dvt_selu(dvt_array *x);
+/* Computes x * sigmoid(x), also called swish. -INFINITY gives NaN, as in PyTorch; so it does in
+   dvt_mish and dvt_hard_swish. Source: Hendrycks and Gimpel, 2016. */
+DVT_API dvt_array *dvt_silu(dvt_array *x);
+/* Computes x * tanh(softplus(x)). Source: Misra, 2019. */
+DVT_API dvt_array *dvt_mish(dvt_array *x);
+/* Compute min(max(x + 3, 0), 6) / 6, and x times that. Source: Howard et al., 2019. */
+DVT_API dvt_array *dvt_hard_sigmoid(dvt_array *x);
+DVT_API dvt_array *dvt_hard_swish(dvt_array *x);
+/* Compute a * sigmoid(b), and silu(a) * b, where a and b are x cut in two along an axis.
+   Errors: AXIS, SHAPE (an odd extent). Source: Dauphin et al., 2016; Shazeer, 2020. */
+DVT_API dvt_array *dvt_glu(dvt_array *x, int axis);
+DVT_API dvt_array *dvt_swiglu(dvt_array *x, int axis);
 
 /* ---- layers as functions ---- */
 /* Multiplies x (..., k) with the transpose of w (units, k), and adds bias (units) or NULL for
@@ -322,3 +408,15 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
    beta may be NULL. float16 and bfloat16 are computed in float32 and rounded once. Source: Ba,
    Kiros and Hinton, 2016. */
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon);
+/* Divides by the root of the mean square over the last axis: x / sqrt(mean(x^2) + epsilon) * gamma.
+   gamma may be NULL. float16 and bfloat16: as dvt_layer_norm. Source: Zhang and Sennrich, 2019. */
+DVT_API dvt_array *dvt_rms_norm(dvt_array *x, dvt_array *gamma, double epsilon);
+/* Normalizes each sample of x (N, C, ...) over groups of neighboring channels and the axes behind
+   them. Then it multiplies by gamma (C) and adds beta (C), which may be NULL. float16 and bfloat16:
+   as dvt_layer_norm. Errors: SHAPE (groups does not divide C), RANGE (groups < 1, epsilon). Source:
+   Wu and He, 2018. */
+DVT_API dvt_array *dvt_group_norm(dvt_array *x, int groups, dvt_array *gamma, dvt_array *beta,
+                                  double epsilon);
+/* Does the same with each channel as one group. Source: Ulyanov et al., 2016. */
+DVT_API dvt_array *dvt_instance_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta,
+                                     double epsilon);

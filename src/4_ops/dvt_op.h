@@ -129,19 +129,42 @@ DVTI_FN void dvti_pair(const int *pair, int first, int *out);
 DVTI_FN void dvti_padding(const int *pair, int *out);
 /* Resolves the pairs of a pooling that is not global. */
 DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_options *p, int *size, int *stride, int *padding);
+/* Returns the pairs of (1, what p says). */
+DVTI_FN dvt_pool2d_options dvti_pool1d_pairs(const dvt_pool1d_options *p);
 /* Convolution and pooling with resolved parameters. The operations are recorded and are each
    other's gradients. Pairs are (height, width):
 
    attr.i           0, 1     2, 3      4, 5       6                  7, 8
    convolution      stride   padding   dilation   groups
    pooling          window   stride    padding    exclude_padding    extents of the result */
-/* Checks that dvt_conv2d accepts x with weights of shape w. Returns false with its error set. */
-DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
-                                 const dvt_conv2d_options *p);
+/* Replaces zeros by defaults and checks signs; the shapes decide later whether the window fits. */
+DVTI_FN bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_options *p, dvti_attr *attr);
+/* Returns the pairs of (1, what p says). */
+DVTI_FN dvt_conv2d_options dvti_conv1d_pairs(const dvt_conv1d_options *p);
+/* Return whether x, w and bias are floats on one context, and whether x and w have `axes` axes of
+   space: 1 or 2. */
+DVTI_FN bool dvti_conv2d_floats(const char *name, dvt_array *const *in, int n);
+DVTI_FN bool dvti_conv_axes_ok(const char *name, int axes, const dvt_array *x, const dvt_array *w,
+                               bool transpose);
+/* Inserts a height of 1 into a shape with three axes. */
+DVTI_FN dvt_shape dvti_conv_image(dvt_shape shape);
+/* Makes all inputs contiguous and converts them to their common dtype (copies are recorded), then
+   runs and records the operation. */
+DVTI_FN dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *const *in, int n,
+                                     dvt_shape shape, const dvti_attr *attr, bool relu);
+/* Check that dvt_conv1d or dvt_conv2d, and their transposes, accept x with weights of shape w, by
+   their number of axes. Return false with the error set. */
+DVTI_FN bool dvti_conv_accepts(const char *name, dvt_array *x, dvt_shape w,
+                               const dvt_conv2d_options *p);
+DVTI_FN bool dvti_deconv_accepts(const char *name, dvt_array *x, dvt_shape w,
+                                 const dvt_conv2d_options *p, const int *output_padding);
 DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr);
-/* Do dvt_conv2d and dvt_linear for callers that know that a NULL bias means none. */
-DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
-                                     const dvt_conv2d_options *p, bool relu);
+/* Do convolutions over `axes` axes (1 or 2) and dvt_linear for callers that know that a NULL bias
+   means none. */
+DVTI_FN dvt_array *dvti_conv_layer(int axes, dvt_array *x, dvt_array *w, dvt_array *bias,
+                                   const dvt_conv2d_options *p, bool relu);
+DVTI_FN dvt_array *dvti_deconv(int axes, dvt_array *x, dvt_array *w, dvt_array *bias,
+                               const dvt_conv2d_options *p, const int *output_padding);
 DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu);
 /* Does dvt_matmul under another name. Either operand may be transposed in its last two axes. */
 DVTI_FN dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
@@ -158,12 +181,16 @@ DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_a
 DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_avg_pool2d_data(dvt_array *g, dvt_shape x_shape, const dvti_attr *attr);
+/* Returns v (n) in a shape that broadcasts along x's axis, which has the extent n or 1. */
+DVTI_FN dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis);
 /* Returns the dtype of a FLOAT operation's result: integers and bool become float32. */
 DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
 /* Returns x as float32 where it is float16 or bfloat16, otherwise x. The conversion is recorded.
    Sums of squares need it because they exceed float16's range at deviations of 256. Chains of
    operations need it to avoid rounding intermediate results to 16 bits. Returns NULL for NULL. */
 DVTI_FN dvt_array *dvti_wide_float(dvt_array *x);
+/* Does the same for integers and bool. */
+DVTI_FN dvt_array *dvti_compute_float(dvt_array *x);
 /* Converts the axes of a reduction to a bit mask. Returns false with AXIS set when an axis is out
    of range or repeated. */
 DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_array *x,

@@ -174,6 +174,10 @@ DVTI_FN dvt_array *dvti_wide_float(dvt_array *x) {
     return narrow ? dvt_as_in_dtype(x, DVT_F32) : x;
 }
 
+DVTI_FN dvt_array *dvti_compute_float(dvt_array *x) {
+    return x && x->dtype != DVT_F64 ? dvt_as_in_dtype(x, DVT_F32) : x;
+}
+
 DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_array *x,
                             unsigned *mask) {
     int i;

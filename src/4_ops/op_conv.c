@@ -1,5 +1,5 @@
 /* Convolution: parameters, shapes, and the recorded operation. Its two gradients are operations
-   too. Pooling is in op_pool.c. */
+   too. One axis is a height of 1. Pooling is in op_pool.c. */
 #include "4_ops/dvt_op.h"
 
 DVTI_FN void dvti_pair(const int *pair, int first, int *out) {
@@ -15,9 +15,8 @@ DVTI_FN void dvti_padding(const int *pair, int *out) {
             out[i] = 0;
 }
 
-/* Replaces zeros by defaults. This is the only place that does so. It checks signs only; the shapes
-   decide later whether the window fits. */
-static bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_options *p, dvti_attr *attr) {
+/* This is the only place that replaces zeros by defaults. */
+DVTI_FN bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_options *p, dvti_attr *attr) {
     static const dvt_conv2d_options none = {{0, 0}, {0, 0}, {0, 0}, 0};
     int i, pair[6];
     *attr = dvti_attr_none();
@@ -142,10 +141,8 @@ static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *co
     return out && relu ? dvt_relu(out) : out;
 }
 
-/* Makes all inputs contiguous and converts them to their common dtype (copies are recorded), then
-   launches. */
-static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *const *in, int n,
-                                    dvt_shape shape, const dvti_attr *attr, bool relu) {
+DVTI_FN dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *const *in, int n,
+                                     dvt_shape shape, const dvti_attr *attr, bool relu) {
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_dtype dtype = in[0]->dtype;
     dvt_array *ready[3], *out = NULL;
@@ -161,72 +158,120 @@ static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *con
     return out;
 }
 
-static const char *const dvti_conv2d_names[] = {"x", "w", "bias"};
-
-static dvt_array *dvti_conv2d_then(dvt_array *x, dvt_array *w, dvt_array *bias,
-                                   const dvti_attr *attr, bool relu) {
+DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr) {
     dvt_array *in[3];
     dvt_shape shape;
     in[0] = x;
     in[1] = w;
     in[2] = bias;
-    if (!dvti_check_named("dvt_conv2d", in, bias ? 3 : 2, dvti_conv2d_names) ||
+    if (!dvti_check("dvt_conv2d", in, bias ? 3 : 2) ||
         !dvti_conv2d_shape("dvt_conv2d", x->shape, w->shape, x, w, attr, &shape))
         return NULL;
-    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d, in, bias ? 3 : 2, shape, attr, relu);
+    return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d, in, bias ? 3 : 2, shape, attr, false);
 }
 
-DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr) {
-    return dvti_conv2d_then(x, w, bias, attr, false);
-}
-
-static bool dvti_conv2d_floats(dvt_array *const *in, int n) {
+DVTI_FN bool dvti_conv2d_floats(const char *name, dvt_array *const *in, int n) {
+    static const char *const names[] = {"x", "w", "bias"};
     int i;
     for (i = 0; i < n; i++)
         if (!dvt_dtype_is_float(in[i]->dtype)) {
-            dvti_fail(DVT_ERR_DTYPE,
-                      "dvt_conv2d: %s is %s; expected floats: convert it with dvt_astype",
-                      dvti_conv2d_names[i], dvti_describe(in[i]));
+            dvti_fail(DVT_ERR_DTYPE, "%s: %s is %s; expected floats: convert it with dvt_astype",
+                      name, names[i], dvti_describe(in[i]));
             return false;
         }
-    return true;
+    return dvti_check_named(name, in, n, names);
 }
 
-DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
-                                 const dvt_conv2d_options *p) {
+DVTI_FN dvt_shape dvti_conv_image(dvt_shape shape) {
+    return shape.ndim == 3 ? DVT_SHAPE(shape.dim[0], shape.dim[1], 1, shape.dim[2]) : shape;
+}
+
+DVTI_FN bool dvti_conv_axes_ok(const char *name, int axes, const dvt_array *x, const dvt_array *w,
+                               bool transpose) {
+    const char *height = axes == 1 ? "" : "height, ";
+    if (x->shape.ndim == axes + 2 && w->shape.ndim == axes + 2)
+        return true;
+    dvti_fail(DVT_ERR_SHAPE,
+              "%s: x is %s and w is %s; expected x (batch, channels, %swidth) and w (channels %s, "
+              "channels %s / groups, %swidth); reshape them",
+              name, dvti_describe(x), dvti_describe(w), height, transpose ? "in" : "out",
+              transpose ? "out" : "in", height);
+    return false;
+}
+
+DVTI_FN bool dvti_conv_accepts(const char *name, dvt_array *x, dvt_shape w,
+                               const dvt_conv2d_options *p) {
     dvti_attr attr;
     dvt_shape y;
-    return dvti_conv2d_resolve(name, p, &attr) && dvti_conv2d_floats(&x, 1) &&
-           dvti_conv2d_shape(name, x->shape, w, x, NULL, &attr, &y);
+    return dvti_conv2d_resolve(name, p, &attr) && dvti_conv2d_floats(name, &x, 1) &&
+           dvti_conv2d_shape(name, dvti_conv_image(x->shape), dvti_conv_image(w), x, NULL, &attr,
+                             &y);
 }
 
-DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
-                                     const dvt_conv2d_options *p, bool relu) {
-    dvt_array *in[3];
+DVTI_FN dvt_array *dvti_conv_layer(int axes, dvt_array *x, dvt_array *w, dvt_array *bias,
+                                   const dvt_conv2d_options *p, bool relu) {
+    const char *name = axes == 1 ? "dvt_conv1d" : "dvt_conv2d";
+    dvt_array *in[3], *y = NULL;
     dvti_attr attr;
+    dvt_shape shape;
+    dvt_scope_guard scope;
+    int n = bias ? 3 : 2;
     in[0] = x;
     in[1] = w;
     in[2] = bias;
     if (!x || !w) {
-        dvti_null("dvt_conv2d", x ? "w" : "x");
+        dvti_null(name, x ? "w" : "x");
         return NULL;
     }
-    if (!dvti_conv2d_resolve("dvt_conv2d", p, &attr) || !dvti_conv2d_floats(in, bias ? 3 : 2))
+    if (!dvti_conv2d_resolve(name, p, &attr) || !dvti_conv2d_floats(name, in, n))
         return NULL;
     if (bias &&
         (bias->shape.ndim != 1 || w->shape.ndim < 1 || bias->shape.dim[0] != w->shape.dim[0])) {
-        dvti_fail(
-            DVT_ERR_SHAPE,
-            "dvt_conv2d: bias is %s and w is %s; expected one value per channel of the result",
-            dvti_describe(bias), dvti_describe(w));
+        dvti_fail(DVT_ERR_SHAPE,
+                  "%s: bias is %s and w is %s; expected one value per channel of the result", name,
+                  dvti_describe(bias), dvti_describe(w));
         return NULL;
     }
-    return dvti_conv2d_then(x, w, bias, &attr, relu);
+    if (!dvti_conv_axes_ok(name, axes, x, w, false) ||
+        !dvti_conv2d_shape(name, dvti_conv_image(x->shape), dvti_conv_image(w->shape), x, w, &attr,
+                           &shape))
+        return NULL;
+    if (axes == 2)
+        return dvti_conv2d_ready(name, DVTI_OP_conv2d, in, n, shape, &attr, relu);
+    scope = dvt_scope_begin();
+    in[0] = dvt_expand_dims(x, 2);
+    in[1] = dvt_expand_dims(w, 2);
+    if (in[0] && in[1])
+        y = dvti_conv2d_ready(name, DVTI_OP_conv2d, in, n, shape, &attr, relu);
+    y = y ? dvt_squeeze(y, DVT_AXES(2)) : NULL;
+    dvt_keep(y);
+    dvt_scope_end(&scope);
+    return y;
 }
 
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
                               const dvt_conv2d_options *p) {
-    return dvti_optional("dvt_conv2d", "bias", bias) ? dvti_conv2d_layer(x, w, bias, p, false)
+    return dvti_optional("dvt_conv2d", "bias", bias) ? dvti_conv_layer(2, x, w, bias, p, false)
+                                                     : NULL;
+}
+
+DVTI_FN dvt_conv2d_options dvti_conv1d_pairs(const dvt_conv1d_options *p) {
+    dvt_conv2d_options pairs;
+    memset(&pairs, 0, sizeof pairs);
+    pairs.stride[0] = pairs.dilation[0] = 1;
+    if (p) {
+        pairs.stride[1] = p->stride;
+        pairs.padding[1] = p->padding;
+        pairs.dilation[1] = p->dilation;
+        pairs.groups = p->groups;
+    }
+    return pairs;
+}
+
+DVT_API dvt_array *dvt_conv1d(dvt_array *x, dvt_array *w, dvt_array *bias,
+                              const dvt_conv1d_options *p) {
+    const dvt_conv2d_options pairs = dvti_conv1d_pairs(p);
+    return dvti_optional("dvt_conv1d", "bias", bias) ? dvti_conv_layer(1, x, w, bias, &pairs, false)
                                                      : NULL;
 }
 

@@ -75,13 +75,12 @@ DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
 }
 
 /* ---- batch normalization ---- */
-/* Returns v (n) in a shape that broadcasts along x's axis. */
-static dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis) {
+DVTI_FN dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis) {
     dvt_shape shape = x->shape;
     int i;
-    for (i = 0; i < shape.ndim; i++)
-        shape.dim[i] = i == axis ? x->shape.dim[axis] : 1;
-    return dvt_reshape(v, shape);
+    for (i = 0; v && i < shape.ndim; i++)
+        shape.dim[i] = i == axis ? v->shape.dim[0] : 1;
+    return v ? dvt_reshape(v, shape) : NULL;
 }
 
 static const char *const dvti_batch_norm_names[] = {"x", "gamma", "beta", "running_mean",
@@ -205,97 +204,6 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
     if (y && training && dvt_shape_size(x->shape) > 0 &&
         !dvti_move_running(in + 3, mean, variance, momentum))
         y = NULL;
-    dvt_keep(y);
-    dvt_scope_end(&scope);
-    return y;
-}
-
-/* Normalizes in one launch, with the same bits as the separate operations. */
-static dvt_array *dvti_layer_norm_fused(dvt_array *x, dvt_array *gamma, dvt_array *beta,
-                                        double epsilon) {
-    dvti_launch launch;
-    dvt_array *out = dvti_array_new("dvt_layer_norm", x->shape, DVT_F32, x->storage->ctx);
-    if (!out)
-        return NULL;
-    dvti_launch_begin(&launch, "dvt_layer_norm", dvti_kernel_layer_norm(), DVTI_OP_layer_norm);
-    dvti_clear(&launch.in[1], 2 * sizeof launch.in[1]); /* a cleared view means NULL */
-    launch.compute = DVTI_F32;
-    launch.n_in = 3;
-    launch.n_out = 1;
-    launch.in[0] = dvti_view_of(x);
-    if (gamma)
-        launch.in[1] = dvti_view_of(gamma);
-    if (beta)
-        launch.in[2] = dvti_view_of(beta);
-    launch.out[0] = dvti_view_of(out);
-    launch.f[0] = epsilon;
-    return dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
-}
-
-/* Normalizes x of float32 or wider, or of integers. gamma and beta are float32 or wider, or
-   NULL. */
-static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *beta,
-                                     double epsilon) {
-    dvt_array *mean, *centered, *variance, *y;
-    /* Longer rows are summed in several passes, which the single launch does not do. */
-    if (dvti_fusible(x, gamma, beta) &&
-        dvti_supports(x->storage->device, dvti_kernel_layer_norm(), DVTI_OP_layer_norm, x->dtype,
-                      DVTI_CAN_RUN) &&
-        x->shape.dim[x->shape.ndim - 1] <= 32768)
-        return dvti_layer_norm_fused(x, gamma, beta, epsilon);
-    mean = dvt_mean(x, DVT_KEEPDIMS(-1));
-    centered = dvt_sub(x, mean);
-    variance = dvt_mean(dvt_square(centered), DVT_KEEPDIMS(-1));
-    y = dvt_mul(centered, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
-    if (gamma)
-        y = dvt_mul(y, gamma);
-    return beta ? dvt_add(y, beta) : y;
-}
-
-DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon) {
-    dvt_array *in[3], *y = NULL;
-    const char *names[3] = {"x", "gamma", "beta"};
-    dvt_scope_guard scope;
-    dvt_dtype dtype;
-    int n = 1, i;
-    in[0] = x;
-    if (gamma)
-        in[n++] = gamma;
-    if (beta) {
-        names[n] = "beta";
-        in[n++] = beta;
-    }
-    if (!dvti_check_named("dvt_layer_norm", in, n, names) ||
-        !dvti_optional("dvt_layer_norm", "gamma", gamma) ||
-        !dvti_optional("dvt_layer_norm", "beta", beta))
-        return NULL;
-    if (x->shape.ndim < 1 || !(epsilon >= 0)) {
-        dvti_fail(
-            x->shape.ndim < 1 ? DVT_ERR_SHAPE : DVT_ERR_RANGE,
-            "dvt_layer_norm: x is %s and epsilon %g; expected at least one axis, and 0 or more",
-            dvti_describe(x), epsilon);
-        return NULL;
-    }
-    for (i = 1; i < n; i++)
-        if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != x->shape.dim[x->shape.ndim - 1]) {
-            dvti_fail(DVT_ERR_SHAPE,
-                      "dvt_layer_norm: %s is %s; expected shape (%lld,), the extent of the last "
-                      "axis of x (%s)",
-                      names[i], dvti_describe(in[i]), (long long)x->shape.dim[x->shape.ndim - 1],
-                      dvti_describe(x));
-            return NULL;
-        }
-    dtype = dvti_float_dtype(x->dtype);
-    for (i = 1; i < n; i++)
-        dtype = dvt_promote(dtype, in[i]->dtype);
-    scope = dvt_scope_begin();
-    for (i = 0; i < n; i++)
-        if (!(in[i] = dvti_wide_float(in[i])))
-            break;
-    if (i == n) {
-        y = dvti_layer_norm_of(in[0], gamma ? in[1] : NULL, beta ? in[n - 1] : NULL, epsilon);
-        y = dvt_as_in_dtype(y, dtype);
-    }
     dvt_keep(y);
     dvt_scope_end(&scope);
     return y;

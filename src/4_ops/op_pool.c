@@ -11,6 +11,20 @@ DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_options *p, int *size, int *stri
     dvti_padding(p->padding, padding);
 }
 
+DVTI_FN dvt_pool2d_options dvti_pool1d_pairs(const dvt_pool1d_options *p) {
+    dvt_pool2d_options pairs;
+    memset(&pairs, 0, sizeof pairs);
+    pairs.size[0] = p->size != 0; /* (0, 0) is refused; (1, 0) would mean (1, 1) */
+    pairs.stride[0] = 1;
+    pairs.size[1] = p->size;
+    pairs.stride[1] = p->stride ? p->stride : p->size;
+    pairs.padding[1] = p->padding;
+    pairs.ceil_mode = p->ceil_mode;
+    pairs.exclude_padding = p->exclude_padding;
+    pairs.global = p->global;
+    return pairs;
+}
+
 /* Replaces zeros by defaults, in this one place. A global pooling takes its window from x. */
 static void dvti_pool2d_resolve(const dvt_pool2d_options *p, const dvt_array *x, dvti_attr *attr) {
     int i, pair[6];
@@ -165,6 +179,42 @@ DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr) {
         return NULL;
     return dvti_pool2d("dvt_avg_pool2d", DVTI_OP_avg_pool2d, &x, 1,
                        dvti_pool2d_result(x->shape, attr), attr);
+}
+
+/* Pools images of height 1. */
+static dvt_array *dvti_pool1d(const char *name, dvt_array *x, const dvt_pool1d_options *p,
+                              bool average) {
+    dvt_pool2d_options pairs;
+    dvt_scope_guard scope;
+    dvti_attr attr;
+    dvt_array *y = NULL;
+    if (!x || !p) {
+        dvti_null(name, x ? "p" : "x");
+        return NULL;
+    }
+    if (x->shape.ndim != 3) {
+        dvti_fail(DVT_ERR_SHAPE, "%s: x is %s; expected (batch, channels, width): reshape it", name,
+                  dvti_describe(x));
+        return NULL;
+    }
+    pairs = dvti_pool1d_pairs(p);
+    scope = dvt_scope_begin();
+    x = dvt_expand_dims(x, 2);
+    if (x && dvti_pool2d_begin(name, x, &pairs, &attr))
+        y = dvti_pool2d(name, average ? DVTI_OP_avg_pool2d : DVTI_OP_max_pool2d, &x, 1,
+                        dvti_pool2d_result(x->shape, &attr), &attr);
+    y = y ? dvt_squeeze(y, DVT_AXES(2)) : NULL;
+    dvt_keep(y);
+    dvt_scope_end(&scope);
+    return y;
+}
+
+DVT_API dvt_array *dvt_max_pool1d(dvt_array *x, const dvt_pool1d_options *p) {
+    return dvti_pool1d("dvt_max_pool1d", x, p, false);
+}
+
+DVT_API dvt_array *dvt_avg_pool1d(dvt_array *x, const dvt_pool1d_options *p) {
+    return dvti_pool1d("dvt_avg_pool1d", x, p, true);
 }
 
 /* Checks the shape of a gradient against that of the forward call, before anything reads it. */

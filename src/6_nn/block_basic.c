@@ -1,42 +1,6 @@
-/* Sequential, Dense, Flatten, Activation, Dropout, Embedding. Each is a block like those that users
+/* Sequential, Dense, Flatten, Dropout, Embedding. Each is a block like those that users
    write, with its settings as the user pointer. */
 #include "6_nn/dvt_nn_internal.h"
-
-/* ---- activations ---- */
-DVTI_FN bool dvti_activation_ok(const char *function, dvt_activation activation) {
-    if ((int)activation >= DVT_IDENTITY && (int)activation <= DVT_GELU)
-        return true;
-    dvti_fail(DVT_ERR_RANGE,
-              "%s: activation number %d does not exist; expected DVT_IDENTITY, DVT_RELU, "
-              "DVT_SIGMOID, DVT_TANH, DVT_SOFTPLUS or DVT_GELU",
-              function, (int)activation);
-    return false;
-}
-
-DVTI_FN dvt_array *dvti_activate(dvt_array *x, dvt_activation activation) {
-    switch (activation) {
-    case DVT_RELU:
-        return dvt_relu(x);
-    case DVT_SIGMOID:
-        return dvt_sigmoid(x);
-    case DVT_TANH:
-        return dvt_tanh(x);
-    case DVT_SOFTPLUS:
-        return dvt_softplus(x);
-    case DVT_GELU:
-        return dvt_gelu(x);
-    default:
-        return x;
-    }
-}
-
-/* Returns Gluon's name of the activation; Gluon calls softplus softrelu. */
-DVTI_FN const char *dvti_activation_text(dvt_activation activation) {
-    static const char *const texts[] = {"Activation(linear)",   "Activation(relu)",
-                                        "Activation(sigmoid)",  "Activation(tanh)",
-                                        "Activation(softrelu)", "Activation(gelu)"};
-    return texts[(int)activation];
-}
 
 /* ---- settings of a block ---- */
 static void *dvti_nn_state(const char *function, size_t bytes) {
@@ -229,32 +193,6 @@ DVT_API dvt_block *dvt_nn_flatten(void) {
     dvt_block_desc desc =
         dvti_nn_desc("Flatten", dvti_flatten_block_forward, dvti_flatten_block_describe);
     return dvti_block_make("dvt_nn_flatten", &desc, "flatten", NULL);
-}
-
-/* ---- Activation ---- */
-static dvt_array *dvti_activation_forward(dvt_block *self, void *user, dvt_array *x) {
-    (void)self;
-    return dvti_activate(x, *(const dvt_activation *)user);
-}
-
-static size_t dvti_activation_describe(const dvt_block *self, void *user, char *buffer,
-                                       size_t size) {
-    dvti_text text = dvti_text_begin(buffer, size);
-    (void)self;
-    dvti_text_add(&text, "%s", dvti_activation_text(*(const dvt_activation *)user));
-    return text.length;
-}
-
-DVT_API dvt_block *dvt_nn_activation(dvt_activation activation) {
-    const char *function = "dvt_nn_activation";
-    dvt_block_desc desc =
-        dvti_nn_desc("Activation", dvti_activation_forward, dvti_activation_describe);
-    dvt_activation *state;
-    if (!dvti_activation_ok(function, activation) ||
-        !(state = (dvt_activation *)dvti_nn_state(function, sizeof *state)))
-        return NULL;
-    *state = activation;
-    return dvti_block_make(function, &desc, "activation", state);
 }
 
 /* ---- Dropout ---- */

@@ -1,17 +1,9 @@
-/* Conv2D and pooling. Settings are checked once, when the block is made. Printing and computing
-   resolve pairs with the same functions, dvti_pair and dvti_padding. */
+/* Conv1D, Conv2D and their transposes: one block with different settings, which are checked once,
+   when it is made. Printing and computing resolve pairs with the same functions, dvti_pair and
+   dvti_padding. */
 #include "6_nn/dvt_nn_internal.h"
 
-static void *dvti_nn_conv_state(const char *function, const void *settings, size_t bytes) {
-    void *state = dvti_alloc(bytes);
-    if (state)
-        memcpy(state, settings, bytes);
-    else
-        dvti_fail_memory(function, (int64_t)bytes);
-    return state;
-}
-
-static bool dvti_nn_pair_ok(const char *function, const char *what, const int *pair, int least) {
+DVTI_FN bool dvti_nn_pair_ok(const char *function, const char *what, const int *pair, int least) {
     if (pair[0] >= least && pair[1] >= least)
         return true;
     dvti_fail(DVT_ERR_RANGE, "%s: %s is (%d, %d); expected at least %d in both places", function,
@@ -19,63 +11,110 @@ static bool dvti_nn_pair_ok(const char *function, const char *what, const int *p
     return false;
 }
 
-/* ---- Conv2D ---- */
-/* Checks that x is a batch of images with this number of channels. */
-static bool dvti_conv_block_accepts(const dvt_array *x, int64_t channels) {
-    if (x->shape.ndim == 4 && x->shape.dim[1] == channels)
+/* One axis is the second place of each pair, with 1 or 0 in the first. */
+typedef struct dvti_conv_settings {
+    dvt_nn_conv2d_desc d;
+    int output_padding[2];
+    int axes; /* 1 or 2 */
+    bool transpose;
+} dvti_conv_settings;
+
+static const char *dvti_conv_block_axes(const dvti_conv_settings *c) {
+    return c->axes == 1 ? "width" : "height, width";
+}
+
+/* Returns the shape of the weight: (out, in / groups, ...), transposed (in, out / groups, ...). */
+static dvt_shape dvti_conv_block_weight(const dvti_conv_settings *c, int64_t in) {
+    const dvt_nn_conv2d_desc *d = &c->d;
+    int64_t first = c->transpose ? in : d->channels, second = c->transpose ? d->channels : in;
+    second /= d->options.groups;
+    return c->axes == 1 ? DVT_SHAPE(first, second, d->kernel[1])
+                        : DVT_SHAPE(first, second, d->kernel[0], d->kernel[1]);
+}
+
+/* Checks that x is a batch of images, or rows, with this number of channels. */
+static bool dvti_conv_block_accepts(const dvti_conv_settings *c, const dvt_array *x,
+                                    int64_t channels) {
+    if (x->shape.ndim == c->axes + 2 && x->shape.dim[1] == channels)
         return true;
     dvti_fail(DVT_ERR_SHAPE,
-              "x is %s; expected (batch, %lld, height, width): reshape it, or make the block for "
-              "other channels",
-              dvti_describe(x), (long long)channels);
+              "x is %s; expected (batch, %lld, %s): reshape it, or make the block for other "
+              "channels",
+              dvti_describe(x), (long long)channels, dvti_conv_block_axes(c));
     return false;
 }
 
 static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array *x) {
-    const dvt_nn_conv2d_desc *d = (const dvt_nn_conv2d_desc *)user;
+    const dvti_conv_settings *c = (const dvti_conv_settings *)user;
+    const dvt_nn_conv2d_desc *d = &c->d;
     dvt_ctx ctx = dvt_ctx_of(x);
     dvt_array *w = dvt_block_data(self, "weight", ctx), *b = NULL;
     if (!w || (!d->no_bias && !(b = dvt_block_data(self, "bias", ctx))))
         return NULL;
-    if (!dvti_conv_block_accepts(x, w->shape.dim[1] * d->options.groups))
+    if (!dvti_conv_block_accepts(
+            c, x, c->transpose ? w->shape.dim[0] : w->shape.dim[1] * d->options.groups))
         return NULL;
-    x = dvti_conv2d_layer(x, w, b, &d->options, d->activation == DVT_RELU);
-    return x && d->activation != DVT_RELU ? dvti_activate(x, d->activation) : x;
+    if (c->transpose)
+        x = dvti_deconv(c->axes, x, w, b, &d->options, c->output_padding);
+    else
+        x = dvti_conv_layer(c->axes, x, w, b, &d->options, d->activation == DVT_RELU);
+    if (!x || (d->activation == DVT_RELU && !c->transpose))
+        return x;
+    return dvti_activate(x, d->activation);
 }
 
 static dvt_status dvti_conv_block_infer(dvt_block *self, void *user, dvt_array *x) {
-    const dvt_nn_conv2d_desc *d = (const dvt_nn_conv2d_desc *)user;
+    const dvti_conv_settings *c = (const dvti_conv_settings *)user;
+    const dvt_conv2d_options *p = &c->d.options;
     dvt_shape w;
-    if (x->shape.ndim != 4 || x->shape.dim[1] == 0 || x->shape.dim[1] % d->options.groups != 0)
+    if (x->shape.ndim != c->axes + 2 || x->shape.dim[1] == 0 || x->shape.dim[1] % p->groups != 0)
         return dvti_fail(DVT_ERR_SHAPE,
                          "in_channels cannot be inferred from x %s; expected (batch, channels, "
-                         "height, width) with channels that groups (%d) divide",
-                         dvti_describe(x), d->options.groups);
-    w = DVT_SHAPE(d->channels, x->shape.dim[1] / d->options.groups, d->kernel[0], d->kernel[1]);
-    if (!dvti_conv2d_accepts("dvt_conv2d", x, w, &d->options))
+                         "%s) with channels that groups (%d) divide",
+                         dvti_describe(x), dvti_conv_block_axes(c), p->groups);
+    w = dvti_conv_block_weight(c, x->shape.dim[1]);
+    if (c->transpose
+            ? !dvti_deconv_accepts(c->axes == 1 ? "dvt_conv1d_transpose" : "dvt_conv2d_transpose",
+                                   x, w, p, c->output_padding)
+            : !dvti_conv_accepts(c->axes == 1 ? "dvt_conv1d" : "dvt_conv2d", x, w, p))
         return dvti_failure();
     return dvt_param_set_shape(dvt_block_param(self, "weight"), w);
 }
 
+/* Adds ", what=(3, 3)", or "(3,)" for one axis. */
+static void dvti_conv_block_pair(dvti_text *text, const dvti_conv_settings *c, const char *what,
+                                 const int *pair) {
+    if (c->axes == 1)
+        dvti_text_add(text, ", %s=(%d,)", what, pair[1]);
+    else
+        dvti_text_add(text, ", %s=(%d, %d)", what, pair[0], pair[1]);
+}
+
+/* Describes the block as Gluon does, which prints the weight's second extent as number of inputs.
+   The transposes print the number itself. */
 static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *buffer,
                                        size_t size) {
-    const dvt_nn_conv2d_desc *d = (const dvt_nn_conv2d_desc *)user;
+    const dvti_conv_settings *c = (const dvti_conv_settings *)user;
+    const dvt_nn_conv2d_desc *d = &c->d;
     const dvt_conv2d_options *p = &d->options;
-    dvt_shape shape = dvt_param_shape(self->param[0]);
+    int64_t in = dvt_param_shape(self->param[0]).dim[c->transpose ? 0 : 1];
     dvti_text text = dvti_text_begin(buffer, size);
     int padding[2];
-    dvti_text_add(&text, "Conv2D(");
-    if (shape.dim[1])
-        dvti_text_add(&text, "%lld", (long long)shape.dim[1]);
+    dvti_text_add(&text, "%s(", self->desc.kind);
+    if (in)
+        dvti_text_add(&text, "%lld", (long long)in);
     else
         dvti_text_add(&text, "None");
-    dvti_text_add(&text, " -> %lld, kernel_size=(%d, %d), stride=(%d, %d)", (long long)d->channels,
-                  d->kernel[0], d->kernel[1], p->stride[0], p->stride[1]);
+    dvti_text_add(&text, " -> %lld", (long long)d->channels);
+    dvti_conv_block_pair(&text, c, "kernel_size", d->kernel);
+    dvti_conv_block_pair(&text, c, "stride", p->stride);
     dvti_padding(p->padding, padding);
     if (padding[0] || padding[1])
-        dvti_text_add(&text, ", padding=(%d, %d)", padding[0], padding[1]);
+        dvti_conv_block_pair(&text, c, "padding", padding);
     if (p->dilation[0] != 1 || p->dilation[1] != 1)
-        dvti_text_add(&text, ", dilation=(%d, %d)", p->dilation[0], p->dilation[1]);
+        dvti_conv_block_pair(&text, c, "dilation", p->dilation);
+    if (c->output_padding[0] || c->output_padding[1])
+        dvti_conv_block_pair(&text, c, "output_padding", c->output_padding);
     if (p->groups != 1)
         dvti_text_add(&text, ", groups=%d", p->groups);
     if (d->no_bias)
@@ -86,20 +125,33 @@ static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *
     return text.length;
 }
 
-/* Fills in the defaults of d and checks it. The padding stays as given: dvt_conv2d resolves it. */
-static bool dvti_conv_block_resolve(const char *function, dvt_nn_conv2d_desc *d) {
-    int padding[2];
+/* Fills in the defaults and checks the settings. The padding stays as given: the operation resolves
+   it. */
+static bool dvti_conv_block_resolve(const char *function, dvti_conv_settings *c) {
+    dvt_nn_conv2d_desc *d = &c->d;
+    int padding[2], k;
     dvti_pair(d->kernel, 0, d->kernel);
     dvti_pair(d->options.stride, 1, d->options.stride);
     dvti_pair(d->options.dilation, 1, d->options.dilation);
     dvti_padding(d->options.padding, padding);
+    dvti_padding(c->output_padding, c->output_padding);
     if (d->options.groups == 0)
         d->options.groups = 1;
     if (!dvti_nn_pair_ok(function, "kernel", d->kernel, 1) ||
         !dvti_nn_pair_ok(function, "stride", d->options.stride, 1) ||
         !dvti_nn_pair_ok(function, "padding", padding, 0) ||
-        !dvti_nn_pair_ok(function, "dilation", d->options.dilation, 1))
+        !dvti_nn_pair_ok(function, "dilation", d->options.dilation, 1) ||
+        !dvti_nn_pair_ok(function, "output_padding", c->output_padding, 0))
         return false;
+    for (k = 0; k < 2; k++)
+        if (c->output_padding[k] >= d->options.stride[k]) {
+            dvti_fail(DVT_ERR_RANGE,
+                      "%s: output_padding is (%d, %d) and stride (%d, %d); expected less than the "
+                      "stride",
+                      function, c->output_padding[0], c->output_padding[1], d->options.stride[0],
+                      d->options.stride[1]);
+            return false;
+        }
     if (d->channels < 1 || d->in_channels < 0 || d->options.groups < 1 ||
         d->channels % d->options.groups != 0 || d->in_channels % d->options.groups != 0) {
         dvti_fail(DVT_ERR_RANGE,
@@ -116,153 +168,121 @@ static bool dvti_conv_block_resolve(const char *function, dvt_nn_conv2d_desc *d)
     return dvti_activation_ok(function, d->activation);
 }
 
-static dvt_block *dvti_conv_block_make(const char *function, dvt_nn_conv2d_desc d) {
-    dvt_block_desc desc;
+static dvt_block *dvti_conv_block_make(const char *function, dvti_conv_settings *c) {
+    static const char *const names[2][2] = {{"Conv1D", "Conv1DTranspose"},
+                                            {"Conv2D", "Conv2DTranspose"}};
+    dvti_nn_kind kind = {NULL, "conv", dvti_conv_block_forward, dvti_conv_block_infer,
+                         dvti_conv_block_describe};
     dvt_block *block;
-    void *state;
-    if (!dvti_conv_block_resolve(function, &d) ||
-        !(state = dvti_nn_conv_state(function, &d, sizeof d)))
+    if (!dvti_conv_block_resolve(function, c))
         return NULL;
-    memset(&desc, 0, sizeof desc);
-    desc.kind = "Conv2D";
-    desc.forward = dvti_conv_block_forward;
-    desc.infer = dvti_conv_block_infer;
-    desc.describe = dvti_conv_block_describe;
-    block = dvti_block_make(function, &desc, "conv", state);
-    if (block && (!dvt_block_add_param(block, "weight",
-                                       DVT_SHAPE(d.channels, d.in_channels / d.options.groups,
-                                                 d.kernel[0], d.kernel[1]),
-                                       d.dtype, d.weight_init) ||
-                  (!d.no_bias && !dvt_block_add_param(block, "bias", DVT_SHAPE(d.channels), d.dtype,
-                                                      d.bias_init))))
+    kind.kind = names[c->axes - 1][c->transpose];
+    block = dvti_nn_block(function, &kind, c, sizeof *c);
+    if (block && (!dvt_block_add_param(block, "weight", dvti_conv_block_weight(c, c->d.in_channels),
+                                       c->d.dtype, c->d.weight_init) ||
+                  (!c->d.no_bias && !dvt_block_add_param(block, "bias", DVT_SHAPE(c->d.channels),
+                                                         c->d.dtype, c->d.bias_init))))
         return dvti_block_discard(block);
     return block;
 }
 
+/* Returns the settings of the short constructors. */
+static dvti_conv_settings dvti_conv_settings_of(int axes, bool transpose, int64_t channels,
+                                                int kernel, int stride, dvt_activation activation) {
+    dvti_conv_settings c;
+    memset(&c, 0, sizeof c);
+    c.axes = axes;
+    c.transpose = transpose;
+    c.d.channels = channels;
+    c.d.kernel[axes == 1] = kernel;
+    c.d.options.stride[axes == 1] = stride;
+    c.d.activation = activation;
+    if (axes == 1) {
+        c.d.kernel[0] = kernel != 0; /* (0, 0) is refused; (1, 0) would mean (1, 1) */
+        c.d.options.stride[0] = c.d.options.dilation[0] = 1;
+    }
+    return c;
+}
+
+/* Copies the fields that all descriptors have. */
+#define DVTI_CONV_BLOCK_FIELDS(c, desc)                                                            \
+    ((c).d.in_channels = (desc)->in_channels, (c).d.no_bias = (desc)->no_bias,                     \
+     (c).d.weight_init = (desc)->weight_init, (c).d.bias_init = (desc)->bias_init,                 \
+     (c).d.dtype = (desc)->dtype)
+
+static dvt_block *dvti_conv1d_block(const char *function, const dvt_nn_conv1d_desc *desc,
+                                    bool transpose) {
+    dvti_conv_settings c;
+    if (!desc) {
+        dvti_null(function, "desc");
+        return NULL;
+    }
+    c = dvti_conv_settings_of(1, transpose, desc->channels, desc->kernel, 0, desc->activation);
+    DVTI_CONV_BLOCK_FIELDS(c, desc);
+    c.d.options = dvti_conv1d_pairs(&desc->options);
+    c.output_padding[1] = desc->output_padding;
+    if (desc->output_padding && !transpose) {
+        dvti_fail(DVT_ERR_RANGE,
+                  "%s: output_padding is %d; expected 0: only transposed convolutions have one",
+                  function, desc->output_padding);
+        return NULL;
+    }
+    return dvti_conv_block_make(function, &c);
+}
+
 DVT_API dvt_block *dvt_nn_conv2d_with(const dvt_nn_conv2d_desc *desc) {
-    if (desc)
-        return dvti_conv_block_make("dvt_nn_conv2d_with", *desc);
-    dvti_null("dvt_nn_conv2d_with", "desc");
-    return NULL;
+    dvti_conv_settings c = dvti_conv_settings_of(2, false, 0, 0, 0, DVT_IDENTITY);
+    if (!desc) {
+        dvti_null("dvt_nn_conv2d_with", "desc");
+        return NULL;
+    }
+    c.d = *desc;
+    return dvti_conv_block_make("dvt_nn_conv2d_with", &c);
 }
 
 DVT_API dvt_block *dvt_nn_conv2d(int64_t channels, int kernel, dvt_activation activation) {
-    dvt_nn_conv2d_desc desc;
-    memset(&desc, 0, sizeof desc);
-    desc.channels = channels;
-    desc.kernel[0] = kernel;
-    desc.activation = activation;
-    return dvti_conv_block_make("dvt_nn_conv2d", desc);
+    dvti_conv_settings c = dvti_conv_settings_of(2, false, channels, kernel, 0, activation);
+    return dvti_conv_block_make("dvt_nn_conv2d", &c);
 }
 
-/* ---- pooling ---- */
-typedef struct dvti_pool_block {
-    dvt_pool2d_options params;
-    bool average;
-} dvti_pool_block;
-
-static dvt_array *dvti_pool_block_forward(dvt_block *self, void *user, dvt_array *x) {
-    const dvti_pool_block *pool = (const dvti_pool_block *)user;
-    (void)self;
-    return pool->average ? dvt_avg_pool2d(x, &pool->params) : dvt_max_pool2d(x, &pool->params);
-}
-
-/* Describes the block. As in Gluon, global pools print a window of 1 and ceil_mode. */
-static size_t dvti_pool_block_describe(const dvt_block *self, void *user, char *buffer,
-                                       size_t size) {
-    const dvti_pool_block *pool = (const dvti_pool_block *)user;
-    dvt_pool2d_options p = pool->params;
-    dvti_text text = dvti_text_begin(buffer, size);
-    int window[2], stride[2], padding[2];
-    if (p.global) {
-        memset(&p, 0, sizeof p);
-        p.size[0] = p.stride[0] = 1;
-        p.global = p.ceil_mode = true;
-    }
-    dvti_pool2d_pairs(&p, window, stride, padding);
-    dvti_text_add(&text,
-                  "%s(size=(%d, %d), stride=(%d, %d), padding=(%d, %d), ceil_mode=%s, "
-                  "global_pool=%s, pool_type=%s, layout=NCHW)",
-                  self->desc.kind, window[0], window[1], stride[0], stride[1], padding[0],
-                  padding[1], p.ceil_mode ? "True" : "False", p.global ? "True" : "False",
-                  pool->average ? "avg" : "max");
-    return text.length;
-}
-
-/* Checks p and leaves it unchanged: the operations resolve it. */
-static bool dvti_pool_block_ok(const char *function, const dvt_pool2d_options *p) {
-    int size[2], stride[2], padding[2];
-    if (p->global)
-        return true;
-    dvti_pool2d_pairs(p, size, stride, padding);
-    if (!dvti_nn_pair_ok(function, "size", size, 1) ||
-        !dvti_nn_pair_ok(function, "stride", stride, 1) ||
-        !dvti_nn_pair_ok(function, "padding", padding, 0))
-        return false;
-    if (padding[0] > size[0] / 2 || padding[1] > size[1] / 2) {
-        dvti_fail(DVT_ERR_RANGE,
-                  "%s: padding is (%d, %d) and size (%d, %d); expected at most half the size",
-                  function, padding[0], padding[1], size[0], size[1]);
-        return false;
-    }
-    return true;
-}
-
-static dvt_block *dvti_pool_block_make(const char *function, const dvt_pool2d_options *p,
-                                       bool average) {
-    dvt_block_desc desc;
-    dvti_pool_block pool;
-    void *state;
-    memset(&pool, 0, sizeof pool);
-    pool.params = *p;
-    pool.average = average;
-    if (!dvti_pool_block_ok(function, p) ||
-        !(state = dvti_nn_conv_state(function, &pool, sizeof pool)))
+DVT_API dvt_block *dvt_nn_conv2d_transpose_with(const dvt_nn_conv2d_transpose_desc *desc) {
+    dvti_conv_settings c = dvti_conv_settings_of(2, true, 0, 0, 0, DVT_IDENTITY);
+    if (!desc) {
+        dvti_null("dvt_nn_conv2d_transpose_with", "desc");
         return NULL;
-    memset(&desc, 0, sizeof desc);
-    desc.kind = average     ? p->global ? "GlobalAvgPool2D" : "AvgPool2D"
-                : p->global ? "GlobalMaxPool2D"
-                            : "MaxPool2D";
-    desc.forward = dvti_pool_block_forward;
-    desc.describe = dvti_pool_block_describe;
-    return dvti_block_make(function, &desc, "pool", state);
+    }
+    c.d.channels = desc->channels;
+    memcpy(c.d.kernel, desc->kernel, sizeof c.d.kernel);
+    c.d.activation = desc->activation;
+    DVTI_CONV_BLOCK_FIELDS(c, desc);
+    c.d.options = desc->options.conv;
+    memcpy(c.output_padding, desc->options.output_padding, sizeof c.output_padding);
+    return dvti_conv_block_make("dvt_nn_conv2d_transpose_with", &c);
 }
 
-static dvt_block *dvti_pool_block_simple(const char *function, int size, int stride, bool average) {
-    dvt_pool2d_options p;
-    memset(&p, 0, sizeof p);
-    p.size[0] = size;
-    p.stride[0] = stride;
-    return dvti_pool_block_make(function, &p, average);
+DVT_API dvt_block *dvt_nn_conv2d_transpose(int64_t channels, int kernel, int stride,
+                                           dvt_activation activation) {
+    dvti_conv_settings c = dvti_conv_settings_of(2, true, channels, kernel, stride, activation);
+    return dvti_conv_block_make("dvt_nn_conv2d_transpose", &c);
 }
 
-static dvt_block *dvti_pool_block_with(const char *function, const dvt_pool2d_options *p,
-                                       bool average) {
-    if (p)
-        return dvti_pool_block_make(function, p, average);
-    dvti_null(function, "p");
-    return NULL;
+DVT_API dvt_block *dvt_nn_conv1d_with(const dvt_nn_conv1d_desc *desc) {
+    return dvti_conv1d_block("dvt_nn_conv1d_with", desc, false);
 }
 
-DVT_API dvt_block *dvt_nn_max_pool2d(int size, int stride) {
-    return dvti_pool_block_simple("dvt_nn_max_pool2d", size, stride, false);
+DVT_API dvt_block *dvt_nn_conv1d(int64_t channels, int kernel, dvt_activation activation) {
+    dvti_conv_settings c = dvti_conv_settings_of(1, false, channels, kernel, 0, activation);
+    return dvti_conv_block_make("dvt_nn_conv1d", &c);
 }
 
-DVT_API dvt_block *dvt_nn_avg_pool2d(int size, int stride) {
-    return dvti_pool_block_simple("dvt_nn_avg_pool2d", size, stride, true);
+DVT_API dvt_block *dvt_nn_conv1d_transpose_with(const dvt_nn_conv1d_desc *desc) {
+    return dvti_conv1d_block("dvt_nn_conv1d_transpose_with", desc, true);
 }
 
-DVT_API dvt_block *dvt_nn_max_pool2d_with(const dvt_pool2d_options *p) {
-    return dvti_pool_block_with("dvt_nn_max_pool2d_with", p, false);
+DVT_API dvt_block *dvt_nn_conv1d_transpose(int64_t channels, int kernel, int stride,
+                                           dvt_activation activation) {
+    dvti_conv_settings c = dvti_conv_settings_of(1, true, channels, kernel, stride, activation);
+    return dvti_conv_block_make("dvt_nn_conv1d_transpose", &c);
 }
 
-DVT_API dvt_block *dvt_nn_avg_pool2d_with(const dvt_pool2d_options *p) {
-    return dvti_pool_block_with("dvt_nn_avg_pool2d_with", p, true);
-}
-
-DVT_API dvt_block *dvt_nn_global_avg_pool2d(void) {
-    dvt_pool2d_options p;
-    memset(&p, 0, sizeof p);
-    p.global = true;
-    return dvti_pool_block_make("dvt_nn_global_avg_pool2d", &p, true);
-}
+#undef DVTI_CONV_BLOCK_FIELDS

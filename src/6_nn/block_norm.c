@@ -1,4 +1,4 @@
-/* BatchNorm and LayerNorm. */
+/* BatchNorm, LayerNorm, RMSNorm, GroupNorm, InstanceNorm. */
 #include "6_nn/dvt_nn_internal.h"
 
 /* ---- BatchNorm ---- */
@@ -192,4 +192,114 @@ DVT_API dvt_block *dvt_nn_layer_norm(void) {
         (!dvti_norm_add(block, "gamma", 0, false) || !dvti_norm_add(block, "beta", 0, false)))
         return dvti_block_discard(block);
     return block;
+}
+
+/* ---- RMSNorm, GroupNorm, InstanceNorm ---- */
+typedef struct dvti_norm_block {
+    int axis;   /* of gamma and beta: -1 in RMSNorm, else 1 */
+    int groups; /* GroupNorm only */
+    double epsilon;
+    bool no_scale;
+} dvti_norm_block;
+
+/* Returns the extent of gamma's axis; 0 when x has no such axis, or groups do not divide it. */
+static int64_t dvti_norm_block_extent(const dvti_norm_block *d, const dvt_array *x) {
+    int axis = d->axis < 0 ? x->shape.ndim - 1 : d->axis;
+    int64_t extent = axis >= 0 && axis < x->shape.ndim ? x->shape.dim[axis] : 0;
+    return d->groups && extent % d->groups ? 0 : extent;
+}
+
+static dvt_array *dvti_norm_block_forward(dvt_block *self, void *user, dvt_array *x) {
+    const dvti_norm_block *d = (const dvti_norm_block *)user;
+    dvt_ctx ctx = dvt_ctx_of(x);
+    dvt_array *gamma = dvt_block_data(self, "gamma", ctx), *beta = NULL;
+    if (!gamma || (self->n_param > 1 && !(beta = dvt_block_data(self, "beta", ctx))))
+        return NULL;
+    if (dvti_norm_block_extent(d, x) != gamma->shape.dim[0]) {
+        dvti_fail(DVT_ERR_SHAPE,
+                  "x is %s; expected an extent of %lld on axis %d: transpose it, or make the block "
+                  "for other sizes",
+                  dvti_describe(x), (long long)gamma->shape.dim[0], d->axis);
+        return NULL;
+    }
+    if (!beta)
+        return dvt_rms_norm(x, gamma, d->epsilon);
+    if (d->groups)
+        return dvt_group_norm(x, d->groups, gamma, beta, d->epsilon);
+    gamma = d->no_scale ? dvt_ones_like(gamma) : gamma;
+    return gamma ? dvt_instance_norm(x, gamma, beta, d->epsilon) : NULL;
+}
+
+static dvt_status dvti_norm_block_infer(dvt_block *self, void *user, dvt_array *x) {
+    const dvti_norm_block *d = (const dvti_norm_block *)user;
+    int64_t extent = dvti_norm_block_extent(d, x);
+    dvt_status status = DVT_OK;
+    size_t i;
+    if (extent == 0)
+        return dvti_fail(DVT_ERR_SHAPE,
+                         "in_channels cannot be inferred from x %s; expected elements on axis %d, "
+                         "in a number that %d divides",
+                         dvti_describe(x), d->axis, d->groups ? d->groups : 1);
+    for (i = 0; i < self->n_param && status == DVT_OK; i++)
+        status = dvt_param_set_shape(self->param[i], DVT_SHAPE(extent));
+    return status;
+}
+
+static size_t dvti_norm_block_describe(const dvt_block *self, void *user, char *buffer,
+                                       size_t size) {
+    const dvti_norm_block *d = (const dvti_norm_block *)user;
+    dvti_text text = dvti_text_begin(buffer, size);
+    dvti_text_add(&text, "%s(eps=%s", self->desc.kind, dvti_python_number(d->epsilon));
+    if (d->groups)
+        dvti_text_add(&text, ", num_groups=%d", d->groups);
+    else if (d->axis == 1)
+        dvti_text_add(&text, ", axis=1");
+    if (self->n_param > 1)
+        dvti_text_add(&text, ", center=True, scale=%s", d->no_scale ? "False" : "True");
+    dvti_text_add(&text, ", in_channels=%lld)", (long long)dvt_param_shape(self->param[0]).dim[0]);
+    return text.length;
+}
+
+static dvt_block *dvti_norm_block_make(const char *function, const char *kind, const char *stem,
+                                       int groups, double epsilon, bool no_scale) {
+    dvti_nn_kind of = {NULL, NULL, dvti_norm_block_forward, dvti_norm_block_infer,
+                       dvti_norm_block_describe};
+    dvti_norm_block d;
+    dvt_block *block;
+    memset(&d, 0, sizeof d);
+    of.kind = kind;
+    of.stem = stem;
+    d.axis = groups < 0 ? -1 : 1;
+    d.groups = groups < 0 ? 0 : groups;
+    d.epsilon = epsilon;
+    d.no_scale = no_scale;
+    block = dvti_nn_block(function, &of, &d, sizeof d);
+    if (block && (!dvti_norm_add(block, "gamma", 0, no_scale) ||
+                  (groups >= 0 && !dvti_norm_add(block, "beta", 0, false))))
+        return dvti_block_discard(block);
+    return block;
+}
+
+DVT_API dvt_block *dvt_nn_rms_norm(double epsilon) {
+    if (epsilon >= 0 && epsilon - epsilon == 0)
+        return dvti_norm_block_make("dvt_nn_rms_norm", "RMSNorm", "rmsnorm", -1,
+                                    epsilon > 0 ? epsilon : 1e-6, false);
+    dvti_fail(DVT_ERR_RANGE,
+              "dvt_nn_rms_norm: epsilon is %g; expected a positive number, or 0 for "
+              "1e-6",
+              epsilon);
+    return NULL;
+}
+
+DVT_API dvt_block *dvt_nn_group_norm(int groups) {
+    if (groups > 0)
+        return dvti_norm_block_make("dvt_nn_group_norm", "GroupNorm", "groupnorm", groups, 1e-5,
+                                    false);
+    dvti_fail(DVT_ERR_RANGE, "dvt_nn_group_norm: groups is %d; expected 1 or more", groups);
+    return NULL;
+}
+
+DVT_API dvt_block *dvt_nn_instance_norm(bool scale) {
+    return dvti_norm_block_make("dvt_nn_instance_norm", "InstanceNorm", "instancenorm", 0, 1e-5,
+                                !scale);
 }

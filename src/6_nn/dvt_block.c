@@ -62,6 +62,25 @@ DVTI_FN dvt_block *dvti_block_make(const char *function, const dvt_block_desc *d
     return block;
 }
 
+DVTI_FN dvt_block *dvti_nn_block(const char *function, const dvti_nn_kind *kind,
+                                 const void *settings, size_t bytes) {
+    dvt_block_desc desc;
+    void *state = NULL;
+    if (bytes) {
+        if (!(state = dvti_alloc(bytes))) {
+            dvti_fail_memory(function, (int64_t)bytes);
+            return NULL;
+        }
+        memcpy(state, settings, bytes);
+    }
+    memset(&desc, 0, sizeof desc);
+    desc.kind = kind->kind;
+    desc.forward = kind->forward;
+    desc.infer = kind->infer;
+    desc.describe = kind->describe;
+    return dvti_block_make(function, &desc, kind->stem, state);
+}
+
 DVTI_FN dvt_block *dvti_block_discard(dvt_block *block) {
     dvti_scope_take(block);
     dvti_disown(block);

@@ -154,6 +154,18 @@ DVTI_FN void dvti_pattern_free(dvti_pattern *pattern);
    it with the block, or on failure. */
 DVTI_FN dvt_block *dvti_block_make(const char *function, const dvt_block_desc *desc,
                                    const char *stem, void *state);
+
+/* The fixed part of a block of the library. infer and describe may be NULL. */
+typedef struct dvti_nn_kind {
+    const char *kind, *stem;
+    dvt_array *(*forward)(dvt_block *self, void *user, dvt_array *x);
+    dvt_status (*infer)(dvt_block *self, void *user, dvt_array *x);
+    size_t (*describe)(const dvt_block *self, void *user, char *buffer, size_t size);
+} dvti_nn_kind;
+
+/* Makes a block whose user pointer is a copy of the settings. */
+DVTI_FN dvt_block *dvti_nn_block(const char *function, const dvti_nn_kind *kind,
+                                 const void *settings, size_t bytes);
 /* Removes a block that could not be completed from the scope and frees it. Returns NULL. */
 DVTI_FN dvt_block *dvti_block_discard(dvt_block *block);
 /* Adds a parameter that never has a gradient. */
@@ -174,12 +186,21 @@ DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer);
 /* Returns a frame. While it is set, errors begin with the call and the block: "dvt_block_forward:
    dense1 (Dense(84 -> 10, linear)): ". */
 DVTI_FN dvti_error_frame dvti_block_frame(const dvt_block *block);
+/* Checks that both numbers of a pair are `least` or more; sets RANGE otherwise. */
+DVTI_FN bool dvti_nn_pair_ok(const char *function, const char *what, const int *pair, int least);
 /* Check, apply and print activations; the text is Gluon's, as in "Activation(relu)". */
 DVTI_FN bool dvti_activation_ok(const char *function, dvt_activation activation);
 DVTI_FN dvt_array *dvti_activate(dvt_array *x, dvt_activation activation);
 DVTI_FN const char *dvti_activation_text(dvt_activation activation);
 /* Returns a float as Python prints it: 0.9, 1e-05, 1.0. */
 DVTI_FN const char *dvti_python_number(double value);
+
+/* ---- losses ---- */
+/* Checks that both are given and on one context, and that the prediction has a first axis to
+   keep. */
+DVTI_FN bool dvti_loss_check(const char *name, dvt_array *prediction, dvt_array *label);
+/* Applies dvt_mean or dvt_sum to all axes but the first. Returns NULL for NULL. */
+DVTI_FN dvt_array *dvti_loss_reduce(dvt_array *x, dvt_array *(*reduce)(dvt_array *, dvt_axes));
 
 /* ---- names in files ---- */
 typedef struct dvti_named {
