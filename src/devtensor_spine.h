@@ -235,6 +235,7 @@
 #include "6_nn/block_conv.c"
 #include "6_nn/block_norm.c"
 #include "6_nn/block_recurrent.c"
+#include "6_nn/dvt_attention.c"
 #include "6_nn/dvt_block.c"
 #include "6_nn/dvt_block_print.c"
 #include "6_nn/dvt_initialize.c"

@@ -32,7 +32,7 @@
      [dvt:dlpack]   arrays shared with other libraries
      [dvt:gpu]      device memory, compiled kernels, streams
      [dvt:nn]       networks
-     [dvt:sequence] sequences: recurrent layers
+     [dvt:sequence] recurrent layers, attention
      [dvt:train]    training and data
      [dvt:macros]   what the macros of the other sections expand to
 

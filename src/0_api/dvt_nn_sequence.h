@@ -1,4 +1,4 @@
-/* [dvt:sequence] Blocks and operations for sequences: recurrent layers.
+/* [dvt:sequence] Blocks and operations for sequences: recurrent layers, attention.
 
    Owns: new objects belong to the innermost scope. */
 
@@ -57,3 +57,23 @@ DVT_API dvt_block *dvt_nn_gru_with(const dvt_nn_recurrent_desc *desc);
    Errors: as dvt_block_forward, VALUE (block is no recurrent layer), RANGE (n), SHAPE (a state). */
 DVT_API dvt_array *dvt_recurrent_forward(dvt_block *block, dvt_array *x, dvt_array *const *states,
                                          int n, dvt_array **next);
+
+/* ---- attention ---- */
+typedef struct dvt_attention_options {
+    /* query i sees the keys up to i + Tk - Tq: the last query sees all keys. PyTorch's is_causal
+       aligns the first query with the first key; both are the same for Tq == Tk. */
+    bool causal;
+    double scale;   /* of the products q k'; 0: 1 / sqrt(size) */
+    double dropout; /* of the weights, in train mode */
+} dvt_attention_options;
+
+/* Computes softmax(scale q k' + mask) v, as PyTorch's scaled_dot_product_attention.
+   mask: NULL, bool (true: attend), or float, which is added. -INFINITY in it forbids a key. It
+   broadcasts to (N, heads, Tq, Tk). A query without any allowed key gives zeros.
+   Shapes: q (N, heads, Tq, size), k (N, groups, Tk, size), v (N, groups, Tk, values) give (N,
+   heads, Tq, values). groups divides heads; groups < heads means that consecutive heads share keys.
+   Dtypes: float16 and bfloat16 are computed in float32 and rounded once.
+   Differentiable.  Waits: no.  Errors: SHAPE, DTYPE (mask), RANGE (options).
+   Source: Vaswani et al., 2017. */
+DVT_API dvt_array *dvt_attention(dvt_array *q, dvt_array *k, dvt_array *v, dvt_array *mask,
+                                 const dvt_attention_options *options);

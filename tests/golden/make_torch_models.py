@@ -1,13 +1,12 @@
-"""Writes torch/*.safetensors: layers, and small models, with their inputs and the results of PyTorch.
+"""Writes torch/layers.safetensors: layers, with their inputs and the results of PyTorch.
 
 Run with PyTorch 2 (python3 -m pip install torch safetensors); the tests themselves need no Python. The weights are drawn
 from fixed seeds. Other versions of PyTorch may round the last digits otherwise, so the committed files are the reference.
 
-    layers.safetensors   float64. CASE.weight.*: a state_dict. CASE.x, .h0 ..: inputs. CASE.y, .hn ..: results.
+    layers.safetensors   float64. CASE.weight.*: a state_dict. CASE.x, .h0, .q ..: inputs. CASE.y, .hn ..: results.
                          CASE.grad.*: gradients of sum(y * cos(0, 1, 2, ..)), and the same with hn and cn
 """
 import os
-import sys
 
 import torch
 from safetensors.torch import save_file
@@ -50,6 +49,24 @@ def recurrent(out, case, kind, size, hidden, batch_first=False, **options):
     out.update({"%s.%s" % (case, name): value for name, value in zip(("hn", "cn"), last)})
 
 
+def attention(out, case, mask=None, groups=4, **options):
+    torch.manual_seed(len(out))
+    shapes = {"q": (2, 4, 3, 5), "k": (2, groups, 3, 5), "v": (2, groups, 3, 2)}
+    arrays = {name: torch.randn(shape, dtype=torch.float64, requires_grad=True) for name, shape in shapes.items()}
+    if mask is bool:
+        options["attn_mask"] = torch.rand(2, 1, 3, 3) < 0.7
+        options["attn_mask"][..., 0] = True
+    elif mask is float:
+        options["attn_mask"] = torch.randn(4, 1, 3, dtype=torch.float64)
+    y = functional.scaled_dot_product_attention(*arrays.values(), enable_gqa=groups != 4, **options)
+    weighed(y).backward()
+    out.update({"%s.%s" % (case, name): value for name, value in arrays.items()})
+    out.update({"%s.grad.%s" % (case, name): value.grad for name, value in arrays.items()})
+    if mask:
+        out["%s.mask" % case] = options["attn_mask"]
+    out["%s.y" % case] = y
+
+
 def layers():
     out = {}
     recurrent(out, "rnn", nn.RNN, 5, 4)
@@ -60,6 +77,9 @@ def layers():
     recurrent(out, "gru", nn.GRU, 5, 4)
     recurrent(out, "gru_all", nn.GRU, 3, 2, num_layers=2, bidirectional=True, batch_first=True)
     recurrent(out, "gru_no_bias", nn.GRU, 3, 2, bias=False)
+    for case, options in (("attention", {}), ("attention_causal", {"is_causal": True}), ("attention_bool", {"mask": bool}),
+                          ("attention_float", {"mask": float, "scale": 0.3}), ("attention_grouped", {"groups": 2})):
+        attention(out, case, **options)
     save("layers.safetensors", out)
 
 
