@@ -248,6 +248,7 @@
 #include "6_nn/dvt_param.c"
 #include "6_nn/dvt_param_list.c"
 #include "6_nn/dvt_param_plan.c"
+#include "6_nn/dvt_rotary.c"
 #include "6_nn/dvt_save_load.c"
 #include "7_train/dvt_clip.c"
 #include "7_train/dvt_curve.c"

@@ -21,8 +21,8 @@ typedef enum dvt_sequence_layout {
    direction. The biases begin at 0. PyTorch calls them weight_ih_l0, weight_hh_l0, bias_ih_l0,
    bias_hh_l0, weight_ih_l0_reverse: dvt_load_options.map.
    Errors of forward: SHAPE (no axes T, N, C; no time step).
-   Source: Elman, 1990; Hochreiter and Schmidhuber, 1997; Cho et al., 2014, with the reset gate after
-   the product, as cuDNN. */
+   Source: Elman, 1990; Hochreiter and Schmidhuber, 1997; Cho et al., 2014, with the reset gate
+   after the product, as cuDNN. */
 DVT_API dvt_block *dvt_nn_rnn(int64_t hidden_size);
 DVT_API dvt_block *dvt_nn_lstm(int64_t hidden_size);
 DVT_API dvt_block *dvt_nn_gru(int64_t hidden_size);
@@ -77,3 +77,18 @@ typedef struct dvt_attention_options {
    Source: Vaswani et al., 2017. */
 DVT_API dvt_array *dvt_attention(dvt_array *q, dvt_array *k, dvt_array *v, dvt_array *mask,
                                  const dvt_attention_options *options);
+
+typedef struct dvt_rotary_options {
+    /* NULL: offset, offset + 1, ..; else it broadcasts to x's shape without the last axis */
+    dvt_array *positions;
+    int64_t offset;
+    double base;      /* 0: 10000 */
+    bool interleaved; /* pairs of adjacent elements; false: element i and i + size / 2 */
+} dvt_rotary_options;
+
+/* Rotates pair i of each row of x (..., T, size) by the angle position * base^(-2i / size).
+   `options` may be NULL. Angles are computed in float64; float16 and bfloat16 are computed in
+   float32 and rounded once. Differentiable in x.  Waits: no.  Errors: SHAPE (an odd size,
+   positions), RANGE (base).
+   Source: Su et al., 2021. */
+DVT_API dvt_array *dvt_rotary(dvt_array *x, const dvt_rotary_options *options);
