@@ -336,6 +336,27 @@ DVT_TEST(recurrent_stays_on_its_device) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
 }
 
+/* ---- exhausted memory ---- */
+static dvt_block *fault_block;
+static dvt_array *fault_x;
+
+static int train_step(void) {
+    dvt_array *y = NULL, *next[2];
+    DVT_RECORD {
+        y = dvt_recurrent_forward(fault_block, fault_x, NULL, 2, next);
+    }
+    return y && dvt_backward(y) == DVT_OK;
+}
+
+DVT_TEST(recurrent_without_memory) {
+    dvt_nn_recurrent_desc desc = recurrent_desc(2);
+    desc.bidirectional = true;
+    fault_block = ready(dvt_nn_lstm_with, desc, DVT_CONTEXTS(dvt_cpu()));
+    fault_x = waves(DVT_SHAPE(2, 1, 2), DVT_F32, dvt_cpu());
+    CHECK(train_step());
+    CHECK(golden_out_of_memory(train_step) >= 20);
+}
+
 /* ---- refused arguments ---- */
 static dvt_block *with(make_fn make, int64_t hidden, int64_t inputs, int layers, double dropout,
                        dvt_activation activation, int layout, dvt_dtype dtype) {
