@@ -3,13 +3,18 @@
 #define DVT_GOLDEN_H
 #include "dvt_test.h"
 
-/* Opens a golden file, located relative to the directory of the calling test (its __FILE__). */
-static inline FILE *golden_open(const char *test, const char *name) {
-    char path[512];
+/* Returns the path of a golden file, relative to the directory of the calling test (its
+   __FILE__). */
+static inline const char *golden_path(const char *test, const char *name) {
+    static char path[512];
     const char *slash = strrchr(test, '/');
     snprintf(path, sizeof path, "%.*s/../golden/%s", slash ? (int)(slash - test) : 1,
              slash ? test : ".", name);
-    return fopen(path, "rb");
+    return path;
+}
+
+static inline FILE *golden_open(const char *test, const char *name) {
+    return fopen(golden_path(test, name), "rb");
 }
 
 /* Parses a shape such as "2,3"; "-": no axes. */

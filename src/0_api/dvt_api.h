@@ -16,6 +16,7 @@
 #include "0_api/dvt_gpu.h"
 #if !defined(DEVTENSOR_NO_NN)
 #include "0_api/dvt_nn.h"
+#include "0_api/dvt_nn_sequence.h"
 #include "0_api/dvt_loss.h"
 #include "0_api/dvt_train.h"
 #include "0_api/dvt_distributed.h"

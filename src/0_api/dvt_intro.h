@@ -32,6 +32,7 @@
      [dvt:dlpack]   arrays shared with other libraries
      [dvt:gpu]      device memory, compiled kernels, streams
      [dvt:nn]       networks
+     [dvt:sequence] recurrent layers, attention
      [dvt:loss]     losses
      [dvt:train]    training and data
      [dvt:report]   traces, tables and images of runs

@@ -182,6 +182,24 @@ static bool dvti_arrive(dvti_slot *slot, dvt_array *part, bool relu_masked) {
     return dvti_slot_add(slot, part);
 }
 
+/* Adds the gradient of a slice into the elements that it took from its input's gradient, and
+   returns true. Returns false when it does nothing: there is no gradient yet, or others share it.
+   All slices of an array then cost as much as the array. Zeros of the input's shape for each of T
+   slices would cost T times as much. */
+static bool dvti_slice_adds(dvti_slot *input, const dvti_node *node, dvt_array *g, bool *good) {
+    dvt_scope_guard scope;
+    dvt_array *part;
+    if (node->op != DVTI_OP_slice || dvt_is_recording() || !input->grad ||
+        !dvti_exclusive(input->grad))
+        return false;
+    scope = dvt_scope_begin();
+    part = dvti_grad_sliced(node, g->shape.dim[node->attr.i[0]], input->grad);
+    *good = part && dvt_add_(part, g) != NULL;
+    dvt_scope_end(&scope);
+    input->relu_masked = false;
+    return true;
+}
+
 /* Passes a node's gradient on to its inputs. */
 static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, bool *need) {
     dvti_node *node = slot->node;
@@ -195,6 +213,9 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
     }
     if (!any)
         return true;
+    slot->passed = true;
+    if (dvti_slice_adds(dvti_graph_slot(graph, node, node->in[0]), node, slot->grad, &good))
+        return good;
     call->node = node;
     call->in = node->in;
     call->n_in = node->n_in;
@@ -211,7 +232,6 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
                                call->relu_masked);
         else
             dvti_disown(call->out[i]);
-    slot->passed = true;
     return good;
 }
 

@@ -32,6 +32,9 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call);
 DVTI_FN void dvti_grad_conv(dvti_grad_call *call);
 DVTI_FN void dvti_grad_scan(dvti_grad_call *call);
 
+/* Returns the n elements of x, along its axis, that a slice or unslice node names (grad_view.c). */
+DVTI_FN dvt_array *dvti_grad_sliced(const dvti_node *node, int64_t n, dvt_array *x);
+
 /* ---- helpers of gradient functions (grad_elementwise.c); they return NULL for NULL ---- */
 /* Sums g over the axes that broadcasting added or repeated; returns it in x's shape and dtype. */
 DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);

@@ -12,17 +12,16 @@ static dvt_array *dvti_grad_transpose(const dvti_node *node, dvt_array *g) {
     return dvt_transpose(g, order);
 }
 
-/* Returns the elements of g that unslice took from x. It avoids negative bounds, which would count
-   from the end. */
-static dvt_array *dvti_grad_unslice(const dvti_node *node, dvt_array *x, dvt_array *g) {
+/* It avoids negative bounds, which would count from the end. */
+DVTI_FN dvt_array *dvti_grad_sliced(const dvti_node *node, int64_t n, dvt_array *x) {
     int axis = (int)node->attr.i[0];
-    int64_t start = node->attr.i[1], step = node->attr.i[2], n = x->shape.dim[axis], stop;
+    int64_t start = node->attr.i[1], step = node->attr.i[2], stop;
     if (n == 0)
-        return dvt_slice(g, axis, 0, 0, 1);
+        return dvt_slice(x, axis, 0, 0, 1);
     if (n == 1)
         step = 1;
     stop = start + (n - 1) * step + (step > 0 ? 1 : -1);
-    return dvt_slice(g, axis, start, stop < 0 ? DVT_END : stop, step);
+    return dvt_slice(x, axis, start, stop < 0 ? DVT_END : stop, step);
 }
 
 DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
@@ -40,7 +39,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
         call->out[0] = dvti_unslice(g, (int)at[0], at[1], at[2], at[3]);
         break;
     case DVTI_OP_unslice:
-        call->out[0] = dvti_grad_unslice(node, x, g);
+        call->out[0] = dvti_grad_sliced(node, x->shape.dim[at[0]], g);
         break;
     default: /* broadcast_to: the caller sums every gradient over broadcast axes */
         call->out[0] = g;

@@ -429,7 +429,8 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
 
 static DVTI_TLS dvti_nesting dvti_forwards;
 
-static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x, int depth) {
+static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x, dvti_forward_fn forward,
+                                     void *user, int depth) {
     dvt_array *y;
     if (depth < 0) {
         dvti_fail(DVT_ERR_VALUE,
@@ -438,22 +439,19 @@ static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x, int depth) 
                   DVTI_MOST_NESTED);
         return NULL;
     }
-    y = block->desc.forward(block, block->desc.user, x);
+    y = forward(block, user, x);
     if (!y && dvt_error_code() == DVT_OK)
         dvti_fail(DVT_ERR_VALUE, "the forward function returned NULL without an error");
     return y;
 }
 
-DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
+DVTI_FN dvt_array *dvti_block_forward(dvt_block *net, dvt_array *x, dvti_forward_fn forward,
+                                      void *user) {
     static const dvti_error_frame none = {NULL, NULL};
     dvti_error_frame outer;
     dvt_scope_guard scope;
     dvt_array *y = NULL;
     int depth;
-    if (!net || !x) {
-        dvti_null("dvt_block_forward", net ? "x" : "net");
-        return NULL;
-    }
     depth = dvti_nesting_enter(&dvti_forwards);
     scope = dvt_scope_begin();
     /* Errors name only the innermost block, not those around it. */
@@ -464,7 +462,7 @@ DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
         dvti_tracing.visit(dvti_tracing.user, net, NULL);
     dvti_set_error_frame(dvti_block_frame(net));
     if (dvti_block_prepare(net, x))
-        y = dvti_block_compute(net, x, depth);
+        y = dvti_block_compute(net, x, forward, user, depth);
     dvti_set_error_frame(none);
     if (y && dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, y);
@@ -473,4 +471,11 @@ DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
     dvti_set_error_frame(outer);
     dvti_nesting_leave(&dvti_forwards, depth);
     return y;
+}
+
+DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
+    if (net && x)
+        return dvti_block_forward(net, x, net->desc.forward, net->desc.user);
+    dvti_null("dvt_block_forward", net ? "x" : "net");
+    return NULL;
 }

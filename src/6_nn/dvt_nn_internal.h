@@ -171,6 +171,11 @@ DVTI_FN dvt_block *dvti_block_discard(dvt_block *block);
 /* Adds a parameter that never has a gradient. */
 DVTI_FN dvt_param *dvti_block_add_fixed(dvt_block *block, const char *name, dvt_shape shape,
                                         dvt_dtype dtype);
+typedef dvt_array *(*dvti_forward_fn)(dvt_block *self, void *user, dvt_array *x);
+
+/* Does dvt_block_forward with another forward function, for calls with more arguments. */
+DVTI_FN dvt_array *dvti_block_forward(dvt_block *net, dvt_array *x, dvti_forward_fn forward,
+                                      void *user);
 DVTI_FN bool dvti_block_is_sequential(const dvt_block *block);
 DVTI_FN dvt_array *dvti_sequential_forward(dvt_block *self, void *user, dvt_array *x);
 

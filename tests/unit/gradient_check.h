@@ -278,8 +278,8 @@ static void check_one(const char *name, compute_fn compute, const void *user, dv
 }
 
 /* Checks a function of two inputs with values in [-2, 2]. */
-static void check_two(const char *name, compute_fn compute, const void *user, dvt_shape a,
-                      dvt_shape b) {
+static inline void check_two(const char *name, compute_fn compute, const void *user, dvt_shape a,
+                             dvt_shape b) {
     problem p = problem_begin(name, compute, user);
     problem_input(&p, a, -2, 2);
     problem_input(&p, b, -2, 2);
