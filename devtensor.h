@@ -49,6 +49,8 @@
      [dvt:dlpack]   arrays shared with other libraries
      [dvt:gpu]      device memory, compiled kernels, streams
      [dvt:nn]       networks
+     [dvt:sequence] recurrent layers, attention
+     [dvt:loss]     losses
      [dvt:train]    training and data
      [dvt:report]   traces, tables and images of runs
      [dvt:macros]   what the macros of the other sections expand to
@@ -67,7 +69,7 @@
 /* The implementation needs POSIX, which a strict -std=c99 hides unless the first system header is
    preceded by this macro. */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/0_api/dvt_intro.h"
+#line 53 "src/0_api/dvt_intro.h"
 #endif
 #if (defined(DEVTENSOR_IMPLEMENTATION) || defined(DEVTENSOR_STATIC) || defined(DVTI_FN)) && \
 	!defined(_WIN32) && !defined(_GNU_SOURCE)
@@ -89,6 +91,7 @@
    DEVTENSOR_NO_FORMATS       leave out all formats of files but .npy, .params, plain IDX and bytes:
                               their functions fail with NOT_BUILT
    DEVTENSOR_NO_NN            leave out blocks, losses, data loading and training
+   DEVTENSOR_MPI              training by several processes: needs mpi.h and MPI's compiler
    DEVTENSOR_NO_AVX512        leave out the kernels for AVX-512, which saves their compile time
    DEVTENSOR_NO_SIMD          leave out all vector kernels: small code, many times slower
    DEVTENSOR_PLAIN_TARGET     build the portable ISA target "plain" on x86 too
@@ -122,12 +125,13 @@
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
    DEVTENSOR_WINOGRAD         1: as dvt_allow_winograd(true)
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
+   DEVTENSOR_RANK_TIMEOUT     seconds after which a rank that does not answer is lost (600)
    DEVTENSOR_LOG              lowest level that the default logger writes: debug, info, warning,
                               error, off (warning) */
 
 /* The version of this header, as numbers and as text. */
 #ifdef DEVTENSOR_LINES
-#line 48 "src/0_api/dvt_config.h"
+#line 50 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -188,6 +192,8 @@
 	  "check the path and its permissions") \
 	X(FORMAT, 104, "a file's content is not what its format allows", \
 	  "fetch or write the file again") \
+	X(RANK_LOST, 110, "another process of the run has ended, or does not answer", \
+	  "see the message for its rank; start the run again from its last checkpoint") \
 	X(NULL_ARGUMENT, 201, "a required argument is NULL", "check the call that made it") \
 	X(SHAPE, 202, "shapes do not fit the operation", "reshape, slice or broadcast the arguments") \
 	X(DTYPE, 203, "dtypes do not fit the operation", "convert with dvt_astype") \
@@ -1146,6 +1152,40 @@ typedef struct dvt_conv2d_options {
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
 							  const dvt_conv2d_options *p);
 
+/* Options of dvt_conv1d. */
+typedef struct dvt_conv1d_options {
+	int stride;   /* default 1 */
+	int padding;  /* default 0 */
+	int dilation; /* default 1 */
+	int groups;   /* default 1 */
+} dvt_conv1d_options;
+
+/* Computes the same for x (N, C, W), w (O, C/groups, K) and bias (O): a dvt_conv2d of height 1. */
+DVT_API dvt_array *dvt_conv1d(dvt_array *x, dvt_array *w, dvt_array *bias,
+							  const dvt_conv1d_options *p);
+
+/* Options of dvt_conv2d_transpose. */
+typedef struct dvt_conv2d_transpose_options {
+	dvt_conv2d_options conv;
+	int output_padding[2]; /* default 0, 0; less than the stride; pairs as a padding */
+} dvt_conv2d_transpose_options;
+
+/* Options of dvt_conv1d_transpose. */
+typedef struct dvt_conv1d_transpose_options {
+	dvt_conv1d_options conv;
+	int output_padding;
+} dvt_conv1d_transpose_options;
+
+/* Compute the transposed convolution, the gradient of a convolution to its data: each element of x
+   adds w, times itself, to a window of the result. x is (N, C, H, W), w (C, O/groups, KH, KW) and
+   bias (O) or NULL for none, as in PyTorch. The result is (N, O, OH, OW) with OH = (H - 1)s - 2p +
+   d(KH-1) + output_padding + 1, and OW likewise. `p` may be NULL. dvt_conv1d_transpose has no H.
+   Errors: SHAPE, RANGE (options). Source: Zeiler et al., 2010. */
+DVT_API dvt_array *dvt_conv2d_transpose(dvt_array *x, dvt_array *w, dvt_array *bias,
+										const dvt_conv2d_transpose_options *p);
+DVT_API dvt_array *dvt_conv1d_transpose(dvt_array *x, dvt_array *w, dvt_array *bias,
+										const dvt_conv1d_transpose_options *p);
+
 /* Options of pooling. */
 typedef struct dvt_pool2d_options {
 	int size[2];          /* required, unless global */
@@ -1160,6 +1200,59 @@ typedef struct dvt_pool2d_options {
    maxima gets the gradient. Errors: SHAPE, RANGE (options). */
 DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_options *p);
 DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_options *p);
+
+/* Options of pooling along one axis. */
+typedef struct dvt_pool1d_options {
+	int size, stride, padding; /* as dvt_pool2d_options */
+	bool ceil_mode, exclude_padding, global;
+} dvt_pool1d_options;
+
+/* Do the same for x (N, C, W). */
+DVT_API dvt_array *dvt_max_pool1d(dvt_array *x, const dvt_pool1d_options *p);
+DVT_API dvt_array *dvt_avg_pool1d(dvt_array *x, const dvt_pool1d_options *p);
+/* Returns means of height x width windows that cover x (N, C, H, W) evenly. Window i of n begins at
+   i * H / n, rounded down, and ends at (i + 1) * H / n, rounded up: as in PyTorch. float. float16
+   and bfloat16 are computed in float32 and rounded once. Errors: SHAPE, RANGE (height, width). */
+DVT_API dvt_array *dvt_adaptive_avg_pool2d(dvt_array *x, int64_t height, int64_t width);
+
+/* Either scale or size is set. A second value of 0 repeats the first. */
+typedef struct dvt_upsample2d_options {
+	int scale[2];       /* {2}: twice the height and width */
+	int64_t size[2];    /* height and width of the result; smaller than x's is allowed */
+	bool bilinear;      /* interpolate; default: the nearest element */
+	bool align_corners; /* bilinear: corners of x and result are equal; default: their edges are */
+} dvt_upsample2d_options;
+
+/* Resizes x (N, C, H, W) as PyTorch's interpolate. The nearest element keeps the dtype. Bilinear is
+   float; float16 and bfloat16 are computed in float32 and rounded once. Its sample positions are
+   those of half-pixel centers, without antialiasing. Errors: SHAPE, RANGE (options). */
+DVT_API dvt_array *dvt_upsample2d(dvt_array *x, const dvt_upsample2d_options *p);
+
+/* ---- activations with parameters, and of several operations. The results are float. float16 and
+   bfloat16 are computed in float32 and rounded once. At a corner the gradient is PyTorch's. ---- */
+/* Computes x for x > 0, else slope * x. Errors: RANGE (slope not finite). */
+DVT_API dvt_array *dvt_leaky_relu(dvt_array *x, double slope);
+/* Computes the same with slopes (1), or (C) for the channels on axis 1 of x. They get gradients.
+   Source: He et al., 2015. */
+DVT_API dvt_array *dvt_prelu(dvt_array *x, dvt_array *slope);
+/* Computes x for x > 0, else alpha * (exp(x) - 1). Errors: RANGE (alpha not finite). Source:
+   Clevert et al., 2015. */
+DVT_API dvt_array *dvt_elu(dvt_array *x, double alpha);
+/* Computes 1.0507 * dvt_elu(x, 1.6733), with constants in full precision. Source: Klambauer et al.,
+   2017. */
+DVT_API dvt_array *dvt_selu(dvt_array *x);
+/* Computes x * sigmoid(x), also called swish. -INFINITY gives NaN, as in PyTorch; so it does in
+   dvt_mish and dvt_hard_swish. Source: Hendrycks and Gimpel, 2016. */
+DVT_API dvt_array *dvt_silu(dvt_array *x);
+/* Computes x * tanh(softplus(x)). Source: Misra, 2019. */
+DVT_API dvt_array *dvt_mish(dvt_array *x);
+/* Compute min(max(x + 3, 0), 6) / 6, and x times that. Source: Howard et al., 2019. */
+DVT_API dvt_array *dvt_hard_sigmoid(dvt_array *x);
+DVT_API dvt_array *dvt_hard_swish(dvt_array *x);
+/* Compute a * sigmoid(b), and silu(a) * b, where a and b are x cut in two along an axis.
+   Errors: AXIS, SHAPE (an odd extent). Source: Dauphin et al., 2016; Shazeer, 2020. */
+DVT_API dvt_array *dvt_glu(dvt_array *x, int axis);
+DVT_API dvt_array *dvt_swiglu(dvt_array *x, int axis);
 
 /* ---- layers as functions ---- */
 /* Multiplies x (..., k) with the transpose of w (units, k), and adds bias (units) or NULL for
@@ -1182,6 +1275,18 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
    beta may be NULL. float16 and bfloat16 are computed in float32 and rounded once. Source: Ba,
    Kiros and Hinton, 2016. */
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon);
+/* Divides by the root of the mean square over the last axis: x / sqrt(mean(x^2) + epsilon) * gamma.
+   gamma may be NULL. float16 and bfloat16: as dvt_layer_norm. Source: Zhang and Sennrich, 2019. */
+DVT_API dvt_array *dvt_rms_norm(dvt_array *x, dvt_array *gamma, double epsilon);
+/* Normalizes each sample of x (N, C, ...) over groups of neighboring channels and the axes behind
+   them. Then it multiplies by gamma (C) and adds beta (C), which may be NULL. float16 and bfloat16:
+   as dvt_layer_norm. Errors: SHAPE (groups does not divide C), RANGE (groups < 1, epsilon). Source:
+   Wu and He, 2018. */
+DVT_API dvt_array *dvt_group_norm(dvt_array *x, int groups, dvt_array *gamma, dvt_array *beta,
+								  double epsilon);
+/* Does the same with each channel as one group. Source: Ulyanov et al., 2016. */
+DVT_API dvt_array *dvt_instance_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta,
+									 double epsilon);
 /* ==== end dvt_ops.h ==== */
 /* ==== begin src/0_api/dvt_random.h ==== */
 /* [dvt:random] Random numbers: counter-based, the same bits for any number of threads.
@@ -1884,7 +1989,12 @@ typedef enum dvt_activation {
 	DVT_SIGMOID,
 	DVT_TANH,
 	DVT_SOFTPLUS,
-	DVT_GELU
+	DVT_GELU,
+	DVT_SELU,
+	DVT_SILU,
+	DVT_MISH,
+	DVT_HARD_SIGMOID,
+	DVT_HARD_SWISH
 } dvt_activation;
 
 /* Creates an empty block that applies its children one after the other. */
@@ -1929,15 +2039,71 @@ typedef struct dvt_nn_conv2d_desc {
 /* Creates a block of dvt_nn_conv2d with all options. */
 DVT_API dvt_block *dvt_nn_conv2d_with(const dvt_nn_conv2d_desc *desc);
 
+/* Creates a transposed convolution on (N, C, H, W): dvt_conv2d_transpose. stride 0 means 1. Weights
+   are (C, channels / groups, kernel, kernel). */
+DVT_API dvt_block *dvt_nn_conv2d_transpose(int64_t channels, int kernel, int stride,
+										   dvt_activation activation);
+
+/* Options of a transposed convolution. */
+typedef struct dvt_nn_conv2d_transpose_desc {
+	int64_t channels;    /* required */
+	int kernel[2];       /* required; pairs are those of dvt_conv2d_options */
+	int64_t in_channels; /* 0: inferred */
+	dvt_conv2d_transpose_options options;
+	dvt_activation activation;
+	bool no_bias;
+	dvt_init weight_init, bias_init;
+	dvt_dtype dtype;
+} dvt_nn_conv2d_transpose_desc;
+
+/* Creates the block with all options. */
+DVT_API dvt_block *dvt_nn_conv2d_transpose_with(const dvt_nn_conv2d_transpose_desc *desc);
+
+/* Create the same two blocks on (N, C, W). */
+DVT_API dvt_block *dvt_nn_conv1d(int64_t channels, int kernel, dvt_activation activation);
+DVT_API dvt_block *dvt_nn_conv1d_transpose(int64_t channels, int kernel, int stride,
+										   dvt_activation activation);
+
+/* Options of a convolution along one axis. */
+typedef struct dvt_nn_conv1d_desc {
+	int64_t channels;    /* required */
+	int kernel;          /* required */
+	int64_t in_channels; /* 0: inferred */
+	dvt_conv1d_options options;
+	int output_padding; /* dvt_nn_conv1d_transpose_with only */
+	dvt_activation activation;
+	bool no_bias;
+	dvt_init weight_init, bias_init;
+	dvt_dtype dtype;
+} dvt_nn_conv1d_desc;
+
+/* Create the blocks with all options. */
+DVT_API dvt_block *dvt_nn_conv1d_with(const dvt_nn_conv1d_desc *desc);
+DVT_API dvt_block *dvt_nn_conv1d_transpose_with(const dvt_nn_conv1d_desc *desc);
+
 /* Create pooling blocks on (N, C, H, W), by windows of size x size; stride 0 means size. */
 DVT_API dvt_block *dvt_nn_max_pool2d(int size, int stride);
 DVT_API dvt_block *dvt_nn_avg_pool2d(int size, int stride);
 DVT_API dvt_block *dvt_nn_max_pool2d_with(const dvt_pool2d_options *p);
 DVT_API dvt_block *dvt_nn_avg_pool2d_with(const dvt_pool2d_options *p);
 DVT_API dvt_block *dvt_nn_global_avg_pool2d(void);
+/* Create pooling blocks on (N, C, W). */
+DVT_API dvt_block *dvt_nn_max_pool1d(int size, int stride);
+DVT_API dvt_block *dvt_nn_avg_pool1d(int size, int stride);
+DVT_API dvt_block *dvt_nn_global_avg_pool1d(void);
+/* Create blocks of dvt_adaptive_avg_pool2d and dvt_upsample2d. Errors: RANGE (sizes, scale). */
+DVT_API dvt_block *dvt_nn_adaptive_avg_pool2d(int64_t height, int64_t width);
+DVT_API dvt_block *dvt_nn_upsample2d(int scale, bool bilinear);
+DVT_API dvt_block *dvt_nn_upsample2d_with(const dvt_upsample2d_options *p);
 DVT_API dvt_block *dvt_nn_flatten(void);
 /* Creates a block that applies one function to each element. */
 DVT_API dvt_block *dvt_nn_activation(dvt_activation activation);
+/* Create blocks of dvt_leaky_relu and dvt_elu. Errors: RANGE (not finite). */
+DVT_API dvt_block *dvt_nn_leaky_relu(double slope);
+DVT_API dvt_block *dvt_nn_elu(double alpha);
+/* Creates a block of dvt_prelu with one learned slope, or one for each of several channels. Slopes
+   begin at 0.25. Errors: RANGE (channels < 1). */
+DVT_API dvt_block *dvt_nn_prelu(int64_t channels);
 /* Creates a block of dvt_dropout. Errors: RANGE (p outside [0, 1)). */
 DVT_API dvt_block *dvt_nn_dropout(double p);
 /* Creates batch normalization: axis 1, momentum 0.9, epsilon 1e-5 as in Gluon. On several contexts
@@ -1958,6 +2124,14 @@ typedef struct dvt_nn_batch_norm_desc {
 DVT_API dvt_block *dvt_nn_batch_norm_with(const dvt_nn_batch_norm_desc *desc);
 /* Creates layer normalization over the last axis, epsilon 1e-5. */
 DVT_API dvt_block *dvt_nn_layer_norm(void);
+/* Creates RMS normalization over the last axis. epsilon 0 means 1e-6. Errors: RANGE (epsilon). */
+DVT_API dvt_block *dvt_nn_rms_norm(double epsilon);
+/* Creates group normalization of the channels on axis 1, epsilon 1e-5. Errors: RANGE (groups < 1);
+   of its forward: SHAPE (groups does not divide the channels). */
+DVT_API dvt_block *dvt_nn_group_norm(int groups);
+/* Creates instance normalization of the channels on axis 1, epsilon 1e-5. beta is learned. gamma is
+   too with `scale`, otherwise it counts as 1: Gluon's default. */
+DVT_API dvt_block *dvt_nn_instance_norm(bool scale);
 /* Creates a block that returns rows of a (count, units) table for indices 0 .. count - 1 of any
    dtype. Negative indices count from the end. Errors of its forward: RANGE (an index out of range
    on cpu(); gpu(i) clamps it). */
@@ -2062,26 +2236,189 @@ DVT_API dvt_status dvt_block_load(dvt_block *net, const char *path, dvt_ctx_list
 /* Sets parameters as dvt_block_load does, with options, which may be NULL. */
 DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
 									   const dvt_load_options *options, dvt_ctx_list ctxs);
+/* ==== end dvt_nn.h ==== */
+/* ==== begin src/0_api/dvt_nn_sequence.h ==== */
+/* [dvt:sequence] Blocks and operations for sequences: recurrent layers, attention.
 
-/* ---- losses: one value per sample, shape (N). Gradients flow into prediction only. Losses of
-   float16 and bfloat16 predictions are computed in float32 and rounded once. Errors: as operations.
-   ---- */
-/* Computes -log softmax(prediction)[label] over the last axis. label holds class indices (N, ...)
-   of any dtype, or probabilities in prediction's shape; its shape decides.
+   Owns: new objects belong to the innermost scope. */
+
+/* ---- recurrent layers, with Gluon's names and PyTorch's formulas ---- */
+/* Selects the order of axes. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/0_api/dvt_nn_sequence.h"
+#endif
+typedef enum dvt_sequence_layout {
+	DVT_TNC, /* (time, batch, channels), Gluon's default */
+	DVT_NTC  /* (batch, time, channels) */
+} dvt_sequence_layout;
+
+/* Create recurrent layers on (T, N, C), with results (T, N, hidden_size) and zeros as first states:
+
+     RNN    h' = tanh(i2h(x) + h2h(h))
+     LSTM   i, f, o = sigmoid(..), g = tanh(..) of i2h(x) + h2h(h), in the order i, f, g, o
+            c' = f c + i g,  h' = o tanh(c')
+     GRU    r, z = sigmoid(i2h(x) + h2h(h)), n = tanh(i2h(x) + r h2h(h)), in the order r, z, n
+            h' = (1 - z) n + z h
+
+   Parameters: l0_i2h_weight (gates * hidden_size, C), l0_h2h_weight (gates * hidden_size,
+   hidden_size), l0_i2h_bias, l0_h2h_bias, and l1_.. of the next layer. r0_.. belong to the reverse
+   direction. The biases begin at 0. PyTorch calls them weight_ih_l0, weight_hh_l0, bias_ih_l0,
+   bias_hh_l0, weight_ih_l0_reverse: dvt_load_options.map.
+   Errors of forward: SHAPE (no axes T, N, C; no time step).
+   Source: Elman, 1990; Hochreiter and Schmidhuber, 1997; Cho et al., 2014, with the reset gate
+   after the product, as cuDNN. */
+DVT_API dvt_block *dvt_nn_rnn(int64_t hidden_size);
+DVT_API dvt_block *dvt_nn_lstm(int64_t hidden_size);
+DVT_API dvt_block *dvt_nn_gru(int64_t hidden_size);
+
+/* Options of recurrent layers. */
+typedef struct dvt_nn_recurrent_desc {
+	int64_t hidden_size; /* required */
+	int64_t input_size;  /* 0: inferred */
+	int layers;          /* 0: 1 */
+	/* a second pass from the last step to the first; results and states have both directions */
+	bool bidirectional;
+	double dropout; /* of the results between two layers, in train mode */
+	dvt_sequence_layout layout;
+	dvt_activation activation; /* of dvt_nn_rnn: DVT_TANH (also 0) or DVT_RELU, Gluon's default */
+	bool no_bias;
+	dvt_init i2h_weight_init, h2h_weight_init, i2h_bias_init, h2h_bias_init;
+	dvt_dtype dtype;
+} dvt_nn_recurrent_desc;
+
+/* Create the blocks with all options. The results of both directions are joined on the last axis:
+   (T, N, 2 * hidden_size). */
+DVT_API dvt_block *dvt_nn_rnn_with(const dvt_nn_recurrent_desc *desc);
+DVT_API dvt_block *dvt_nn_lstm_with(const dvt_nn_recurrent_desc *desc);
+DVT_API dvt_block *dvt_nn_gru_with(const dvt_nn_recurrent_desc *desc);
+
+/* Does dvt_block_forward from the given states and also returns the last ones. n is the number of
+   states: 1 (h), or 2 (h, c) for an LSTM. Each has the shape (layers * directions, N, hidden_size);
+   the direction changes first, then the layer. The states are those after the last step of each
+   direction.
+   states: NULL means zeros.  next: NULL, or receives n states; it may be `states`. It is not
+   written if the call fails.
+   Differentiable. Detach the states (dvt_detach) to end gradients between two parts of a sequence.
+   Errors: as dvt_block_forward, VALUE (block is no recurrent layer), RANGE (n), SHAPE (a state). */
+DVT_API dvt_array *dvt_recurrent_forward(dvt_block *block, dvt_array *x, dvt_array *const *states,
+										 int n, dvt_array **next);
+
+/* ---- attention ---- */
+/* Options of dvt_attention. */
+typedef struct dvt_attention_options {
+	/* query i sees the keys up to i + Tk - Tq: the last query sees all keys. PyTorch's is_causal
+       aligns the first query with the first key; both are the same for Tq == Tk. */
+	bool causal;
+	double scale;   /* of the products q k'; 0: 1 / sqrt(size) */
+	double dropout; /* of the weights, in train mode */
+} dvt_attention_options;
+
+/* Computes softmax(scale q k' + mask) v, as PyTorch's scaled_dot_product_attention.
+   mask: NULL, bool (true: attend), or float, which is added. -INFINITY in it forbids a key. It
+   broadcasts to (N, heads, Tq, Tk). A query without any allowed key gives zeros.
+   Shapes: q (N, heads, Tq, size), k (N, groups, Tk, size), v (N, groups, Tk, values) give (N,
+   heads, Tq, values). groups divides heads; groups < heads means that consecutive heads share keys.
+   Dtypes: float16 and bfloat16 are computed in float32 and rounded once.
+   Differentiable.  Waits: no.  Errors: SHAPE, DTYPE (mask), RANGE (options).
+   Source: Vaswani et al., 2017. */
+DVT_API dvt_array *dvt_attention(dvt_array *q, dvt_array *k, dvt_array *v, dvt_array *mask,
+								 const dvt_attention_options *options);
+
+/* Options of dvt_rotary. */
+typedef struct dvt_rotary_options {
+	/* NULL: offset, offset + 1, ..; else it broadcasts to x's shape without the last axis */
+	dvt_array *positions;
+	int64_t offset;
+	double base;      /* 0: 10000 */
+	bool interleaved; /* pairs of adjacent elements; false: element i and i + size / 2 */
+} dvt_rotary_options;
+
+/* Rotates pair i of each row of x (..., T, size) by the angle position * base^(-2i / size).
+   `options` may be NULL. Angles are computed in float64; float16 and bfloat16 are computed in
+   float32 and rounded once. Differentiable in x.  Waits: no.  Errors: SHAPE (an odd size,
+   positions), RANGE (base).
+   Source: Su et al., 2021. */
+DVT_API dvt_array *dvt_rotary(dvt_array *x, const dvt_rotary_options *options);
+/* ==== end dvt_nn_sequence.h ==== */
+/* ==== begin src/0_api/dvt_loss.h ==== */
+/* [dvt:loss] Losses: one value per sample, shape (N).
+
+       loss = dvt_loss_softmax_cross_entropy(dvt_block_forward(net, x), y);
+       dvt_backward(loss);
+       dvt_trainer_step(trainer, dvt_dim(x, 0)); // divides by the batch size
+
+   Gradients flow into prediction only, unless a comment says otherwise. Losses of float16 and
+   bfloat16 are computed in float32 and rounded once. Any function that returns an array is a loss
+   too. Errors: as operations. */
+
+/* Computes -log softmax(prediction)[label] over the last axis, and its mean over all axes between.
+   label holds class indices (N, ...) of any dtype, or probabilities in prediction's shape; its
+   shape decides.
    Errors: RANGE (a class index on a CPU outside 0 .. classes - 1). A GPU is not asked, because that
    would wait: negative indices count from the end, others are clamped. */
+#ifdef DEVTENSOR_LINES
+#line 15 "src/0_api/dvt_loss.h"
+#endif
 DVT_API dvt_array *dvt_loss_softmax_cross_entropy(dvt_array *prediction, dvt_array *label);
-/* Compute the mean of |p - l|, and of (p - l)^2 / 2, over all axes but the first. Here and below,
-   labels with the same number of elements are reshaped to prediction's shape, as in Gluon: (N) and
-   (N, 1) are the same labels. */
+
+/* Options of dvt_loss_softmax_cross_entropy_with. */
+typedef struct dvt_cross_entropy_options {
+	bool from_logits;       /* prediction has log-probabilities, as Gluon's from_logits=True */
+	double label_smoothing; /* 0 to 1: this share of each label is spread evenly over the classes */
+	dvt_array *class_weight; /* NULL, or (classes): factors on the labels' terms */
+	bool ignore;             /* class indices that equal ignore_index do not count */
+	int64_t ignore_index;    /* with `ignore`; any number, -1 for example */
+} dvt_cross_entropy_options;
+
+/* Does the same with options (NULL: all zeros). Each term of a label is multiplied by its class's
+   weight, as in PyTorch.
+   Shapes: the value of a sample is the sum of its terms divided by the number of its positions that
+   count: weights do not change the divisor. A sample without such a position gives 0. PyTorch's
+   mean over a batch divides by the weights of all positions instead. To get it, flatten prediction
+   to (N * positions, classes), and divide the sum of the losses by that of the weights.
+   Errors: RANGE (label_smoothing), SHAPE (class_weight), VALUE (ignore with probabilities). */
+DVT_API dvt_array *dvt_loss_softmax_cross_entropy_with(dvt_array *prediction, dvt_array *label,
+													   const dvt_cross_entropy_options *options);
+/* Computes -prediction[label] of log-probabilities. label: as dvt_loss_softmax_cross_entropy. */
+DVT_API dvt_array *dvt_loss_nll(dvt_array *prediction, dvt_array *label);
+
+/* ---- prediction and label have as many elements. Labels are reshaped to prediction's shape, as in
+   Gluon: (N) and (N, 1) are the same labels. The value is the mean over all axes but the first.
+   ---- */
+/* Compute |p - l|, and (p - l)^2 / 2. */
 DVT_API dvt_array *dvt_loss_l1(dvt_array *prediction, dvt_array *label);
 DVT_API dvt_array *dvt_loss_l2(dvt_array *prediction, dvt_array *label);
-/* Computes the binary cross-entropy of logits: relu(p) - p l + log(1 + exp(-|p|)). */
-DVT_API dvt_array *dvt_loss_sigmoid_bce(dvt_array *prediction, dvt_array *label);
 /* Computes d^2 / (2 rho) for |d| up to rho, and |d| - rho / 2 beyond. rho is 1 in Gluon. Errors:
    RANGE (rho <= 0). */
 DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, double rho);
-/* ==== end dvt_nn.h ==== */
+/* Computes the binary cross-entropy of logits: relu(p) - p l + log(1 + exp(-|p|)). */
+DVT_API dvt_array *dvt_loss_sigmoid_bce(dvt_array *prediction, dvt_array *label);
+/* Does the same with a factor on the terms of positive labels: -w l log(s) - (1 - l) log(1 - s), s
+   = sigmoid(p). pos_weight broadcasts to prediction's shape. Errors: SHAPE. */
+DVT_API dvt_array *dvt_loss_sigmoid_bce_weighted(dvt_array *prediction, dvt_array *label,
+												 dvt_array *pos_weight);
+/* Computes the Kullback-Leibler divergence l (log(l) - p) of probabilities l, 0 where l is 0.
+   prediction has log-probabilities with from_logits, as in Gluon; otherwise log softmax over the
+   last axis is applied first. The mean is over classes too: PyTorch's "batchmean" is the sum. */
+DVT_API dvt_array *dvt_loss_kl_div(dvt_array *prediction, dvt_array *label, bool from_logits);
+/* Compute max(0, margin - p l) for labels -1 and 1, and its square. margin is 1 in Gluon. */
+DVT_API dvt_array *dvt_loss_hinge(dvt_array *prediction, dvt_array *label, double margin);
+DVT_API dvt_array *dvt_loss_squared_hinge(dvt_array *prediction, dvt_array *label, double margin);
+/* Computes the negative log-likelihood of counts without the term log(l!): exp(p) - l p with
+   from_logits, where p is the logarithm of the rate; otherwise p - l log(p + 1e-8). */
+DVT_API dvt_array *dvt_loss_poisson_nll(dvt_array *prediction, dvt_array *label, bool from_logits);
+
+/* ---- of embeddings. Gradients flow into all of them. ---- */
+/* Computes max(0, margin + sum((positive - prediction)^2 - (negative - prediction)^2)) over all
+   axes but the first, as Gluon. margin is 1 there. Errors: SHAPE (three different shapes). */
+DVT_API dvt_array *dvt_loss_triplet(dvt_array *prediction, dvt_array *positive, dvt_array *negative,
+									double margin);
+/* Computes 1 - cos for labels 1, and max(0, cos - margin) for others, with the cosine of the angle
+   between a and b (N, ..., features) over the last axis. label has one value for each cosine.
+   margin is 0 in Gluon. A vector of zeros has cosine 0. Errors: SHAPE. */
+DVT_API dvt_array *dvt_loss_cosine_embedding(dvt_array *a, dvt_array *b, dvt_array *label,
+											 double margin);
+/* ==== end dvt_loss.h ==== */
 /* ==== begin src/0_api/dvt_train.h ==== */
 /* [dvt:train] Optimizers, trainer, data, metrics, progress. Owns: results belong to the innermost
    scope. */
@@ -2327,6 +2664,7 @@ typedef struct dvt_loader_desc {
 	int num_workers;   /* 0 to 64 threads that prepare batches, the same ones for any number */
 	uint64_t seed;     /* of the shuffling and of random transforms */
 	dvt_ctx_list ctxs; /* each gets one part of every batch; none: cpu(0) */
+	bool all_ranks;    /* every process gets whole batches, see [dvt:distributed] */
 } dvt_loader_desc;
 
 /* Creates a loader, and retains the data. Errors: RANGE (batch_size, last_batch, num_workers, the
@@ -2449,8 +2787,103 @@ DVT_API dvt_status dvt_curve_set_log(dvt_curve *curve, bool x, bool y);
 /* Writes the plot as an SVG image. Errors: IO, NOT_BUILT. */
 DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
 /* ==== end dvt_train.h ==== */
+/* ==== begin src/0_api/dvt_distributed.h ==== */
+/* [dvt:distributed] Training in parts, whose result does not depend on the number of contexts; and
+   training by several processes. docs/DISTRIBUTED.md has whole programs. */
+
+/* ---- parts: the same bits for any number of contexts and processes ---- */
+/* Cuts every batch into `parts` parts, whatever computes them; 0 (the default): off. 12 parts suit
+   1, 2, 3, 4, 6 or 12 contexts. A batch of n rows begins part i at row floor(i n / parts). A step
+   adds up the gradients of the parts in one fixed order, a binary tree over their numbers. So
+   weights have the same bits on all lists of CPUs and virtual GPUs, and on all lists of GPUs of one
+   model. Seed and ISA target must be equal.
+   Random numbers of a part (dropout) depend on a key and the number of the part. The key comes from
+   the stream of cpu(0), once per batch. Running statistics of batch normalization move once per
+   batch: each part starts from those before the batch, and the step stores the mean of the results.
+   The collection of the trainer must contain them to that end, as dvt_block_collect_params(net,
+   NULL) does.
+   Memory: up to 2 log2(parts) copies of the gradients.
+   Errors: RANGE (parts: 0 to 4096, a multiple of the number of processes), VALUE (within a
+   batch). */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/0_api/dvt_api.h"
+#line 17 "src/0_api/dvt_distributed.h"
+#endif
+DVT_API dvt_status dvt_trainer_set_parts(dvt_trainer *trainer, int parts);
+/* Ends the part before, and starts the next one: writes the rows of x and y to *part_x and *part_y,
+   on the context that computes it. Pass the same x and y until it returns false: at the end of the
+   batch, or on errors, which dvt_error_code() distinguishes. dvt_trainer_step follows. Contexts
+   take turns, so GPUs compute at the same time. Between the calls run forward and backward, once
+   for each part. Parameters must have values and shapes: run the net on one row before the first
+   batch, in predict mode.
+   Owns: the innermost scope.  Copies: rows to another context.  Waits: no.
+   Errors: VALUE (parts are not set; another batch before the step), UNINITIALIZED, SHAPE (x and
+   y). */
+DVT_API bool dvt_trainer_next_part(dvt_trainer *trainer, dvt_array *x, dvt_array *y,
+								   dvt_array **part_x, dvt_array **part_y);
+/* Loops over the parts of a batch, each in a scope of its own. Do not leave the loop before its
+   end: the next step would fail, and random numbers would remain those of the part.
+     DVT_FOR_TRAINER_PARTS(trainer, x, y, px, py) {
+         dvt_array *loss;
+         DVT_RECORD { loss = dvt_loss_l2(dvt_block_forward(net, px), py); }
+         dvt_backward(loss);
+         dvt_trainer_add_loss(trainer, loss);
+     }
+     dvt_trainer_step(trainer, dvt_dim(x, 0)); */
+#define DVT_FOR_TRAINER_PARTS(trainer, x, y, part_x, part_y) \
+	DVT_FOR_EACH(dvt_trainer_next_part(trainer, x, y, &(part_x), &(part_y)))
+/* Adds the sum of `losses`, in float64, to the losses of the part that runs. Waits: no. Errors:
+   VALUE (no part runs). */
+DVT_API dvt_status dvt_trainer_add_loss(dvt_trainer *trainer, dvt_array *losses);
+/* Returns the losses of the last batch whose gradients were summed: their sum, in the order of the
+   gradients, divided by the rows of the batch. NaN before. Copies: one number to host memory.
+   Waits: yes. */
+DVT_API double dvt_trainer_loss(const dvt_trainer *trainer);
+
+/* ---- processes: data parallelism over many machines ----
+
+   One program runs as n processes, the ranks 0 .. n-1, each with contexts of its own. Compile it
+   with MPI's compiler and DEVTENSOR_MPI, and start it with MPI's launcher:
+
+       mpicc -DDEVTENSOR_MPI train.c -o train -lm -ldl -lpthread
+       mpirun -np 4 ./train
+
+   After dvt_distributed_init, the same training loop trains one model on all of them:
+   - A loader gives each rank its share of every batch, rows floor(r n / ranks) to
+     floor((r + 1) n / ranks) of n. The batches and their order are those of one process.
+   - A trainer sends the parameters of rank 0 to all ranks, at its first step or part. Every step
+     sums gradients and batch sizes over the ranks, so dvt_trainer_step(trainer, dvt_dim(x, 0)) is
+     right for any number of ranks. Sums have a fixed order, whatever MPI does: all ranks keep the
+     same bits. With dvt_trainer_set_parts they are those of one process.
+   All ranks must make the same calls in the same order. A call that waits for another rank longer
+   than DEVTENSOR_RANK_TIMEOUT seconds (600) fails with RANK_LOST, which names that rank. */
+
+/* Joins the processes. Call it before gpu(i) is used. Without DEVTENSOR_MPI it fails, and the
+   functions below are those of a single process. If the program has initialized MPI, that is used,
+   and the program ends it. Only the thread that called it may call the functions that communicate.
+   Errors: NOT_BUILT, RANK_LOST (MPI's message), VALUE (called twice). */
+DVT_API dvt_status dvt_distributed_init(void);
+/* Waits for all ranks and ends MPI. A rank that failed ends all processes instead of waiting.
+   Without dvt_distributed_init it does nothing. */
+DVT_API dvt_status dvt_distributed_end(void);
+/* Return the number of this process, 0 for a single one, and of all processes, 1 for a single
+   one. */
+DVT_API int dvt_rank(void);
+DVT_API int dvt_num_ranks(void);
+/* Replaces the values of x on every rank by the sum over the ranks, in a fixed order. x has the
+   same shape and dtype on all ranks, and may be on different contexts. Does nothing for one rank.
+   Copies: through host memory.  Waits: yes.
+   Errors: RANK_LOST, VALUE (ranks with different calls), DTYPE (bool), HOST_MEMORY. */
+DVT_API dvt_status dvt_all_reduce_ranks(dvt_array *x);
+/* Replaces the values of x on every rank by those on rank `root`. Errors: as above; RANGE
+   (root). */
+DVT_API dvt_status dvt_broadcast_ranks(dvt_array *x, int root);
+/* Waits until every rank has called it. Errors: RANK_LOST. */
+DVT_API dvt_status dvt_barrier_ranks(void);
+/* Returns the bytes that this process has sent to other ranks so far. */
+DVT_API int64_t dvt_rank_bytes(void);
+/* ==== end dvt_distributed.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 22 "src/0_api/dvt_api.h"
 #endif
 #endif
 /* ==== begin src/0_api/dvt_report.h ==== */
@@ -2757,7 +3190,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #endif
 /* ==== end dvt_macros.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/0_api/dvt_api.h"
+#line 25 "src/0_api/dvt_api.h"
 #endif
 #endif
 /* ==== end dvt_api.h ==== */
@@ -2834,6 +3267,13 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_set_num_threads
 #undef dvt_set_cpu_isa
 #undef dvt_cpu_query
+#undef dvt_trainer_set_parts
+#undef dvt_trainer_add_loss
+#undef dvt_distributed_init
+#undef dvt_distributed_end
+#undef dvt_all_reduce_ranks
+#undef dvt_broadcast_ranks
+#undef dvt_barrier_ranks
 #undef dvt_from_dlpack
 #undef dvt_from_dlpack_versioned
 #undef dvt_to_dlpack
@@ -2886,6 +3326,20 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_map_bytes
 #undef dvt_read_cifar10
 #undef dvt_read_cifar100
+#undef dvt_loss_softmax_cross_entropy
+#undef dvt_loss_softmax_cross_entropy_with
+#undef dvt_loss_nll
+#undef dvt_loss_l1
+#undef dvt_loss_l2
+#undef dvt_loss_huber
+#undef dvt_loss_sigmoid_bce
+#undef dvt_loss_sigmoid_bce_weighted
+#undef dvt_loss_kl_div
+#undef dvt_loss_hinge
+#undef dvt_loss_squared_hinge
+#undef dvt_loss_poisson_nll
+#undef dvt_loss_triplet
+#undef dvt_loss_cosine_embedding
 #undef dvt_nn_sequential_add
 #undef dvt_from_values
 #undef dvt_param_data
@@ -2909,17 +3363,35 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_nn_dense_with
 #undef dvt_nn_conv2d
 #undef dvt_nn_conv2d_with
+#undef dvt_nn_conv2d_transpose
+#undef dvt_nn_conv2d_transpose_with
+#undef dvt_nn_conv1d
+#undef dvt_nn_conv1d_transpose
+#undef dvt_nn_conv1d_with
+#undef dvt_nn_conv1d_transpose_with
 #undef dvt_nn_max_pool2d
 #undef dvt_nn_avg_pool2d
 #undef dvt_nn_max_pool2d_with
 #undef dvt_nn_avg_pool2d_with
 #undef dvt_nn_global_avg_pool2d
+#undef dvt_nn_max_pool1d
+#undef dvt_nn_avg_pool1d
+#undef dvt_nn_global_avg_pool1d
+#undef dvt_nn_adaptive_avg_pool2d
+#undef dvt_nn_upsample2d
+#undef dvt_nn_upsample2d_with
 #undef dvt_nn_flatten
 #undef dvt_nn_activation
+#undef dvt_nn_leaky_relu
+#undef dvt_nn_elu
+#undef dvt_nn_prelu
 #undef dvt_nn_dropout
 #undef dvt_nn_batch_norm
 #undef dvt_nn_batch_norm_with
 #undef dvt_nn_layer_norm
+#undef dvt_nn_rms_norm
+#undef dvt_nn_group_norm
+#undef dvt_nn_instance_norm
 #undef dvt_nn_embedding
 #undef dvt_block_new
 #undef dvt_block_add_param
@@ -2938,11 +3410,15 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_block_save
 #undef dvt_block_load
 #undef dvt_block_load_with
-#undef dvt_loss_softmax_cross_entropy
-#undef dvt_loss_l1
-#undef dvt_loss_l2
-#undef dvt_loss_sigmoid_bce
-#undef dvt_loss_huber
+#undef dvt_nn_rnn
+#undef dvt_nn_lstm
+#undef dvt_nn_gru
+#undef dvt_nn_rnn_with
+#undef dvt_nn_lstm_with
+#undef dvt_nn_gru_with
+#undef dvt_recurrent_forward
+#undef dvt_attention
+#undef dvt_rotary
 #undef dvt_add
 #undef dvt_add_
 #undef dvt_add_scalar
@@ -3132,12 +3608,32 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_pick
 #undef dvt_one_hot
 #undef dvt_conv2d
+#undef dvt_conv1d
+#undef dvt_conv2d_transpose
+#undef dvt_conv1d_transpose
 #undef dvt_max_pool2d
 #undef dvt_avg_pool2d
+#undef dvt_max_pool1d
+#undef dvt_avg_pool1d
+#undef dvt_adaptive_avg_pool2d
+#undef dvt_upsample2d
+#undef dvt_leaky_relu
+#undef dvt_prelu
+#undef dvt_elu
+#undef dvt_selu
+#undef dvt_silu
+#undef dvt_mish
+#undef dvt_hard_sigmoid
+#undef dvt_hard_swish
+#undef dvt_glu
+#undef dvt_swiglu
 #undef dvt_linear
 #undef dvt_dropout
 #undef dvt_batch_norm
 #undef dvt_layer_norm
+#undef dvt_rms_norm
+#undef dvt_group_norm
+#undef dvt_instance_norm
 #undef dvt_uniform
 #undef dvt_normal
 #undef dvt_randint
@@ -3263,6 +3759,11 @@ template <class T> inline T *dvt_retain(T *object) {
 #if defined(__GLIBC__) && !defined(__USE_XOPEN2K)
 #error "devtensor: include devtensor.h before any system header in this file, or use -std=gnu99"
 #endif
+#endif
+#if defined(DEVTENSOR_MPI)
+#define OMPI_SKIP_MPICXX 1 /* the C++ bindings, which MPI 3 has removed */
+#define MPICH_SKIP_MPICXX 1
+#include <mpi.h>
 #endif
 /* The generated header includes itself for each ISA target (tools/amalgamate.py). */
 #if !defined(DEVTENSOR_FILE)
@@ -6843,7 +7344,8 @@ enum {
 	DVTI_COUNTER_KEYED = 3,
 	DVTI_COUNTER_SPLIT = 4,
 	DVTI_COUNTER_FOLD_IN = 5,
-	DVTI_COUNTER_SAMPLES = 6 /* the key of an epoch's samples, from the seed of a loader */
+	DVTI_COUNTER_SAMPLES = 6, /* the key of an epoch's samples, from the seed of a loader */
+	DVTI_COUNTER_PART = 7 /* the numbers of a part of a batch; its number is in the word before */
 };
 
 /* Source: Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3. SC 2011. */
@@ -25821,19 +26323,42 @@ DVTI_FN void dvti_pair(const int *pair, int first, int *out);
 DVTI_FN void dvti_padding(const int *pair, int *out);
 /* Resolves the pairs of a pooling that is not global. */
 DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_options *p, int *size, int *stride, int *padding);
+/* Returns the pairs of (1, what p says). */
+DVTI_FN dvt_pool2d_options dvti_pool1d_pairs(const dvt_pool1d_options *p);
 /* Convolution and pooling with resolved parameters. The operations are recorded and are each
    other's gradients. Pairs are (height, width):
 
    attr.i           0, 1     2, 3      4, 5       6                  7, 8
    convolution      stride   padding   dilation   groups
    pooling          window   stride    padding    exclude_padding    extents of the result */
-/* Checks that dvt_conv2d accepts x with weights of shape w. Returns false with its error set. */
-DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
-								 const dvt_conv2d_options *p);
+/* Replaces zeros by defaults and checks signs; the shapes decide later whether the window fits. */
+DVTI_FN bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_options *p, dvti_attr *attr);
+/* Returns the pairs of (1, what p says). */
+DVTI_FN dvt_conv2d_options dvti_conv1d_pairs(const dvt_conv1d_options *p);
+/* Return whether x, w and bias are floats on one context, and whether x and w have `axes` axes of
+   space: 1 or 2. */
+DVTI_FN bool dvti_conv2d_floats(const char *name, dvt_array *const *in, int n);
+DVTI_FN bool dvti_conv_axes_ok(const char *name, int axes, const dvt_array *x, const dvt_array *w,
+							   bool transpose);
+/* Inserts a height of 1 into a shape with three axes. */
+DVTI_FN dvt_shape dvti_conv_image(dvt_shape shape);
+/* Makes all inputs contiguous and converts them to their common dtype (copies are recorded), then
+   runs and records the operation. */
+DVTI_FN dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *const *in, int n,
+									 dvt_shape shape, const dvti_attr *attr, bool relu);
+/* Check that dvt_conv1d or dvt_conv2d, and their transposes, accept x with weights of shape w, by
+   their number of axes. Return false with the error set. */
+DVTI_FN bool dvti_conv_accepts(const char *name, dvt_array *x, dvt_shape w,
+							   const dvt_conv2d_options *p);
+DVTI_FN bool dvti_deconv_accepts(const char *name, dvt_array *x, dvt_shape w,
+								 const dvt_conv2d_options *p, const int *output_padding);
 DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr);
-/* Do dvt_conv2d and dvt_linear for callers that know that a NULL bias means none. */
-DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
-									 const dvt_conv2d_options *p, bool relu);
+/* Do convolutions over `axes` axes (1 or 2) and dvt_linear for callers that know that a NULL bias
+   means none. */
+DVTI_FN dvt_array *dvti_conv_layer(int axes, dvt_array *x, dvt_array *w, dvt_array *bias,
+								   const dvt_conv2d_options *p, bool relu);
+DVTI_FN dvt_array *dvti_deconv(int axes, dvt_array *x, dvt_array *w, dvt_array *bias,
+							   const dvt_conv2d_options *p, const int *output_padding);
 DVTI_FN dvt_array *dvti_linear(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu);
 /* Does dvt_matmul under another name. Either operand may be transposed in its last two axes. */
 DVTI_FN dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, bool transpose_a,
@@ -25850,12 +26375,16 @@ DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_a
 DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr);
 DVTI_FN dvt_array *dvti_avg_pool2d_data(dvt_array *g, dvt_shape x_shape, const dvti_attr *attr);
+/* Returns v (n) in a shape that broadcasts along x's axis, which has the extent n or 1. */
+DVTI_FN dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis);
 /* Returns the dtype of a FLOAT operation's result: integers and bool become float32. */
 DVTI_FN dvt_dtype dvti_float_dtype(dvt_dtype dtype);
 /* Returns x as float32 where it is float16 or bfloat16, otherwise x. The conversion is recorded.
    Sums of squares need it because they exceed float16's range at deviations of 256. Chains of
    operations need it to avoid rounding intermediate results to 16 bits. Returns NULL for NULL. */
 DVTI_FN dvt_array *dvti_wide_float(dvt_array *x);
+/* Does the same for integers and bool. */
+DVTI_FN dvt_array *dvti_compute_float(dvt_array *x);
 /* Converts the axes of a reduction to a bit mask. Returns false with AXIS set when an axis is out
    of range or repeated. */
 DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_array *x,
@@ -25865,6 +26394,20 @@ DVTI_FN dvt_rng_engine dvti_rng_engine_now(void);
    of out's context when key is NULL. `words` is the number of 32-bit words that Philox needs per
    element. */
 DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key *key, int words);
+
+/* Replaces the streams of all contexts on one thread, while it computes a part of a batch: numbers
+   depend on the key and the part, not on the context. */
+typedef struct dvti_part_stream {
+	bool on;
+	uint64_t key, counter;
+	uint32_t part;
+} dvti_part_stream;
+
+/* Sets this thread's part; all zeros: none. */
+DVTI_FN void dvti_set_part_stream(dvti_part_stream stream);
+/* Takes a key from the stream of cpu(0), for the parts of one batch. Returns false with HOST_MEMORY
+   set. */
+DVTI_FN bool dvti_part_key(const char *function, uint64_t *key);
 /* Checks the value of an enumeration with two members. Returns false with VALUE set. */
 DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, const char *zero,
 						 const char *one);
@@ -25910,6 +26453,9 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call);
 DVTI_FN void dvti_grad_index(dvti_grad_call *call);
 DVTI_FN void dvti_grad_conv(dvti_grad_call *call);
 DVTI_FN void dvti_grad_scan(dvti_grad_call *call);
+
+/* Returns the n elements of x, along its axis, that a slice or unslice node names (grad_view.c). */
+DVTI_FN dvt_array *dvti_grad_sliced(const dvti_node *node, int64_t n, dvt_array *x);
 
 /* ---- helpers of gradient functions (grad_elementwise.c); they return NULL for NULL ---- */
 /* Sums g over the axes that broadcasting added or repeated; returns it in x's shape and dtype. */
@@ -27816,11 +28362,28 @@ DVTI_FN void dvti_pattern_free(dvti_pattern *pattern);
    it with the block, or on failure. */
 DVTI_FN dvt_block *dvti_block_make(const char *function, const dvt_block_desc *desc,
 								   const char *stem, void *state);
+
+/* The fixed part of a block of the library. infer and describe may be NULL. */
+typedef struct dvti_nn_kind {
+	const char *kind, *stem;
+	dvt_array *(*forward)(dvt_block *self, void *user, dvt_array *x);
+	dvt_status (*infer)(dvt_block *self, void *user, dvt_array *x);
+	size_t (*describe)(const dvt_block *self, void *user, char *buffer, size_t size);
+} dvti_nn_kind;
+
+/* Makes a block whose user pointer is a copy of the settings. */
+DVTI_FN dvt_block *dvti_nn_block(const char *function, const dvti_nn_kind *kind,
+								 const void *settings, size_t bytes);
 /* Removes a block that could not be completed from the scope and frees it. Returns NULL. */
 DVTI_FN dvt_block *dvti_block_discard(dvt_block *block);
 /* Adds a parameter that never has a gradient. */
 DVTI_FN dvt_param *dvti_block_add_fixed(dvt_block *block, const char *name, dvt_shape shape,
 										dvt_dtype dtype);
+typedef dvt_array *(*dvti_forward_fn)(dvt_block *self, void *user, dvt_array *x);
+
+/* Does dvt_block_forward with another forward function, for calls with more arguments. */
+DVTI_FN dvt_array *dvti_block_forward(dvt_block *net, dvt_array *x, dvti_forward_fn forward,
+									  void *user);
 DVTI_FN bool dvti_block_is_sequential(const dvt_block *block);
 DVTI_FN dvt_array *dvti_sequential_forward(dvt_block *self, void *user, dvt_array *x);
 
@@ -27836,12 +28399,21 @@ DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer);
 /* Returns a frame. While it is set, errors begin with the call and the block: "dvt_block_forward:
    dense1 (Dense(84 -> 10, linear)): ". */
 DVTI_FN dvti_error_frame dvti_block_frame(const dvt_block *block);
+/* Checks that both numbers of a pair are `least` or more; sets RANGE otherwise. */
+DVTI_FN bool dvti_nn_pair_ok(const char *function, const char *what, const int *pair, int least);
 /* Check, apply and print activations; the text is Gluon's, as in "Activation(relu)". */
 DVTI_FN bool dvti_activation_ok(const char *function, dvt_activation activation);
 DVTI_FN dvt_array *dvti_activate(dvt_array *x, dvt_activation activation);
 DVTI_FN const char *dvti_activation_text(dvt_activation activation);
 /* Returns a float as Python prints it: 0.9, 1e-05, 1.0. */
 DVTI_FN const char *dvti_python_number(double value);
+
+/* ---- losses ---- */
+/* Checks that both are given and on one context, and that the prediction has a first axis to
+   keep. */
+DVTI_FN bool dvti_loss_check(const char *name, dvt_array *prediction, dvt_array *label);
+/* Applies dvt_mean or dvt_sum to all axes but the first. Returns NULL for NULL. */
+DVTI_FN dvt_array *dvti_loss_reduce(dvt_array *x, dvt_array *(*reduce)(dvt_array *, dvt_axes));
 
 /* ---- names in files ---- */
 typedef struct dvti_named {
@@ -27950,7 +28522,9 @@ struct dvt_trainer {
 	int64_t steps;
 	dvti_trained *trained; /* n elements */
 	dvt_ctx_list ctxs;
-	dvti_replica *replica; /* n rows of ctxs.n */
+	dvti_replica *replica;         /* n rows of ctxs.n */
+	bool ranks_agree;              /* all ranks have the parameters of rank 0 */
+	struct dvti_part_batch *parts; /* NULL: never set; owned (dvt_parts.h) */
 };
 
 /* Returns copy k of parameter i. */
@@ -28126,8 +28700,119 @@ DVTI_FN dvt_status dvti_svg_save(const char *function, const char *path, dvti_wr
 
 #endif
 /* ==== end dvt_train_internal.h ==== */
+/* ==== begin src/7_train/dvt_parts.h ==== */
+/* Internals of sums over parts of a batch and over processes. */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 1 "src/7_train/dvt_parts.h"
+#endif
+#ifndef DVTI_PARTS_H
+#define DVTI_PARTS_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/7_train/dvt_parts.h"
+#endif
+
+/* The sum of the parts start .. start + 2^level - 1, as far as they exist. One column per parameter
+   of the trainer, and one for the losses. */
+typedef struct dvti_part_sum {
+	int start, level;
+	dvt_array **column; /* owned, and each entry; NULL: no part has it */
+} dvti_part_sum;
+
+typedef struct dvti_part_batch {
+	int parts;                 /* 0: off */
+	bool open;                 /* a batch began, and its gradients are not summed yet */
+	bool done;                 /* all its parts have run */
+	int first, end;            /* the parts of this process */
+	int turn, k, now;          /* round, context and part that run; now is -1 between batches */
+	int64_t rows, row0, local; /* of the batch: all; the first one here; those here */
+	uint64_t key;              /* of the random numbers */
+	dvti_part_sum *sum;        /* of this process */
+	size_t n, capacity;        /* of sum */
+	int contexts;              /* of the trainer, when the batch began */
+	dvt_array **before;        /* running statistics before the batch: as the replicas; owned */
+	int64_t *version;          /* of their memory when the part began, one per parameter */
+	bool *used; /* parameters that a part has gradients for, or statistics of; losses */
+	dvt_array *part_loss, *loss; /* of the part that runs; of the last batch; owned */
+	int64_t loss_rows;
+} dvti_part_batch;
+
+/* Returns the first row of a part: floor(part rows / parts), for part <= parts. */
+DVTI_FN int64_t dvti_part_row(int64_t rows, int part, int parts);
+/* Returns whether one of the parts start .. start + 2^level - 1 has rows. */
+DVTI_FN bool dvti_part_has_rows(const dvti_part_batch *p, int start, int level);
+DVTI_FN void dvti_part_sum_free(dvti_part_sum *sum, int columns);
+/* Adds a sum, and forms all sums that it completes. Takes over its columns, also on failure. Adds
+   sums on different contexts only with `across`. */
+DVTI_FN bool dvti_part_insert(const char *function, dvti_part_batch *p, dvti_part_sum sum,
+							  int columns,
+							  bool across); /* Adds all sums that can be added, across contexts. */
+DVTI_FN bool dvti_parts_merge(const char *function, dvti_part_batch *p, int columns);
+
+DVTI_FN void dvti_parts_free(const dvt_trainer *t);
+/* Sums the parts of the open batch, as the first phase of a step: the gradients of all contexts
+   become sums. Sets VALUE when parts are set and a batch is not complete. */
+DVTI_FN dvt_status dvti_parts_finish(const char *function, dvt_trainer *t);
+
+#endif
+/* ==== end dvt_parts.h ==== */
+/* ==== begin src/7_train/dvt_ranks.h ==== */
+/* Internals of training by several processes: the transport, and sums over ranks. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/7_train/dvt_ranks.h"
+#endif
+#ifndef DVTI_RANKS_H
+#define DVTI_RANKS_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/7_train/dvt_ranks.h"
+#endif
+
+/* ---- the transport (dvt_mpi.c) ---- */
+/* A message to, and one from, every rank; `bytes` 0: none. The arrays have one entry per rank. */
+typedef struct dvti_message {
+	char *at;
+	int64_t bytes;
+} dvti_message;
+
+DVTI_FN dvt_status dvti_ranks_start(const char *function);
+/* `whole`: after a barrier; otherwise all processes are ended. */
+DVTI_FN void dvti_ranks_stop(bool whole);
+/* Returns whether the processes have joined. Then there may still be only one. */
+DVTI_FN bool dvti_ranks_on(void);
+/* Sends and receives all messages. Waits. Sets RANK_LOST, and VALUE for a message of another length
+   than expected; every later exchange then fails too. */
+DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message *send,
+									   const dvti_message *receive);
+
+/* ---- collective operations (dvt_distributed.c) ---- */
+/* Gathers `bytes` bytes of every rank in the order of the ranks. */
+DVTI_FN dvt_status dvti_ranks_gather(const char *function, const void *own, int64_t bytes,
+									 void *all);
+/* Replaces the sums of this process by the one over all ranks, on cpu(), in the order of the tree.
+   All ranks have the columns of `like`, whose NULL entries are left out; values are ignored. */
+DVTI_FN bool dvti_ranks_merge(const char *function, dvti_part_batch *p, dvt_array *const *like,
+							  int columns);
+/* Starts the sum of one value per rank: the tree has one part per rank. */
+DVTI_FN bool dvti_ranks_sum_begin(const char *function, dvti_part_batch *p, int columns);
+DVTI_FN void dvti_ranks_sum_end(dvti_part_batch *p, int columns);
+/* Does dvt_broadcast_ranks without checks. */
+DVTI_FN dvt_status dvti_ranks_broadcast(const char *function, dvt_array *x, int root);
+/* ---- the trainer (dvt_distributed_trainer.c) ---- */
+/* Checks that all ranks train the same parameters at the same step. Replaces *rows by the sum over
+   the ranks, and *before by that over lower ranks; marks in `used` what any rank has marked; gives
+   all ranks the key of rank 0. Each may be NULL on all ranks. */
+DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, bool *used,
+									int64_t *rows, int64_t *before, uint64_t *key);
+/* Sends the parameters of rank 0 to all ranks, once for each trainer, when they have values. */
+DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t);
+/* Sums the gradients of a step over the ranks, after those of the contexts. */
+DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t);
+/* Returns the first of n rows that a rank has. */
+DVTI_FN int64_t dvti_rank_row(int64_t rows, int rank);
+
+#endif
+/* ==== end dvt_ranks.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 130 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -28243,7 +28928,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -38834,7 +39519,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 168 "src/devtensor_spine.h"
+#line 170 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -39071,6 +39756,10 @@ DVTI_FN dvt_array *dvti_wide_float(dvt_array *x) {
 	return narrow ? dvt_as_in_dtype(x, DVT_F32) : x;
 }
 
+DVTI_FN dvt_array *dvti_compute_float(dvt_array *x) {
+	return x && x->dtype != DVT_F64 ? dvt_as_in_dtype(x, DVT_F32) : x;
+}
+
 DVTI_FN bool dvti_axes_mask(const char *function, dvt_axes axes, const dvt_array *x,
 							unsigned *mask) {
 	int i;
@@ -39269,6 +39958,45 @@ static dvt_status dvti_draw_key(dvt_array *out, dvti_launch *launch, dvt_key key
 	return dvti_run(out->storage->device, launch);
 }
 
+/* ---- parts of a batch ---- */
+static DVTI_TLS dvti_part_stream dvti_this_part;
+
+DVTI_FN void dvti_set_part_stream(dvti_part_stream stream) {
+	dvti_this_part = stream;
+}
+
+DVTI_FN bool dvti_part_key(const char *function, uint64_t *key) {
+	uint32_t counter[4], words[2], out[4];
+	dvti_stream *stream;
+	bool good;
+	memset(counter, 0, sizeof counter);
+	counter[3] = (uint32_t)dvt_cpu().type;
+	dvti_mutex_lock(&dvti_the_streams.lock);
+	stream = dvti_stream_of(function, dvt_cpu());
+	good = stream != NULL;
+	if (good) {
+		counter[0] = (uint32_t)stream->counter;
+		counter[1] = (uint32_t)(stream->counter >> 32);
+		words[0] = (uint32_t)(stream->seed >> 32);
+		words[1] = (uint32_t)stream->seed;
+		stream->counter++;
+		dvti_philox4x32(counter, words, out);
+		*key = (uint64_t)out[0] << 32 | out[1];
+	}
+	dvti_mutex_unlock(&dvti_the_streams.lock);
+	return good;
+}
+
+static dvt_status dvti_draw_part(dvt_array *out, dvti_launch *launch, uint64_t counters) {
+	dvti_part_stream *part = &dvti_this_part;
+	launch->i[0] = DVTI_RNG_PHILOX;
+	launch->i[1] = (int64_t)part->key;
+	launch->i[2] = (int64_t)part->counter;
+	launch->i[3] = (int64_t)dvti_place(part->part, DVTI_COUNTER_PART);
+	part->counter += counters;
+	return dvti_run(out->storage->device, launch);
+}
+
 /* ---- DVT_RNG_MXNET: n elements are divided over states, one per 64 elements up to a limit ---- */
 static int64_t dvti_mxnet_threads(int64_t n, int64_t limit) {
 	return DVTI_MIN((n - 1) / 64 + 1, limit);
@@ -39370,6 +40098,8 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 	launch->i[6] = n;
 	if (key)
 		return dvti_draw_key(out, launch, *key);
+	if (dvti_this_part.on)
+		return dvti_draw_part(out, launch, (uint64_t)((n - 1) / per + 1));
 	if (launch->op == DVTI_OP_uniform && dvti_rng_engine_now() == DVT_RNG_MXNET)
 		return dvti_draw_mxnet(out, launch);
 	return dvti_draw_stream(out, launch, (uint64_t)((n - 1) / per + 1));
@@ -41968,9 +42698,176 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 	"no-thread-jumps,no-schedule-insns2")
 #endif
 /* ==== end level_size.inl ==== */
+/* ==== begin src/4_ops/op_activations.c ==== */
+/* Activations that are composed of recorded operations. float16 and bfloat16 are computed in
+   float32 and rounded once. relu, sigmoid, tanh, softplus and gelu are rows of the table of
+   operations. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/4_ops/op_activations.c"
+#endif
+
+/* Computes an activation of x, which is float32 or float64. */
+typedef dvt_array *(*dvti_activation_fn)(dvt_array *x, double parameter);
+
+static dvt_array *dvti_activation_of(const char *name, dvti_activation_fn compute, dvt_array *x,
+									 const char *what, double parameter) {
+	dvt_scope_guard scope;
+	dvt_dtype dtype;
+	dvt_array *y;
+	if (!dvti_check(name, &x, 1))
+		return NULL;
+	if (parameter - parameter != 0) {
+		dvti_fail(DVT_ERR_RANGE, "%s: %s is %g; expected a finite number", name, what, parameter);
+		return NULL;
+	}
+	scope = dvt_scope_begin();
+	dtype = dvti_float_dtype(x->dtype);
+	y = compute(dvti_compute_float(x), parameter);
+	y = dvt_as_in_dtype(y, dtype);
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+
+/* As PyTorch's, the gradient at 0 is that of the negative side. */
+static dvt_array *dvti_leaky_relu(dvt_array *x, double slope) {
+	return dvt_where(dvt_greater_scalar(x, 0), x, dvt_mul_scalar(x, slope));
+}
+
+/* Returns scale * (x > 0 ? x : alpha * expm1(x)). One of the two terms is 0. The clip keeps the
+   exponential of a large x from making an infinity, which the gradient would multiply by 0. */
+static dvt_array *dvti_elu_scaled(dvt_array *x, double scale, double scaled_alpha) {
+	dvt_array *low = dvt_expm1(dvt_clip(x, -(double)INFINITY, 0)), *high = dvt_relu(x);
+	if (scale != 1)
+		high = dvt_mul_scalar(high, scale);
+	if (scaled_alpha != 1)
+		low = dvt_mul_scalar(low, scaled_alpha);
+	return dvt_add(high, low);
+}
+
+static dvt_array *dvti_elu(dvt_array *x, double alpha) {
+	return dvti_elu_scaled(x, 1, alpha);
+}
+
+static dvt_array *dvti_selu(dvt_array *x, double unused) {
+	(void)unused;
+	return dvti_elu_scaled(x, 1.0507009873554804934, 1.7580993408473768599);
+}
+
+static dvt_array *dvti_silu(dvt_array *x, double unused) {
+	(void)unused;
+	return dvt_mul(x, dvt_sigmoid(x));
+}
+
+static dvt_array *dvti_mish(dvt_array *x, double unused) {
+	(void)unused;
+	return dvt_mul(x, dvt_tanh(dvt_softplus(x)));
+}
+
+/* x + 3 comes first: it is exact near -3. */
+static dvt_array *dvti_hard_sigmoid(dvt_array *x, double unused) {
+	(void)unused;
+	return dvt_div_scalar(dvt_clip(dvt_add_scalar(x, 3), 0, 6), 6);
+}
+
+static dvt_array *dvti_hard_swish(dvt_array *x, double unused) {
+	return dvt_mul(x, dvti_hard_sigmoid(x, unused));
+}
+
+DVT_API dvt_array *dvt_leaky_relu(dvt_array *x, double slope) {
+	return dvti_activation_of("dvt_leaky_relu", dvti_leaky_relu, x, "slope", slope);
+}
+
+DVT_API dvt_array *dvt_elu(dvt_array *x, double alpha) {
+	return dvti_activation_of("dvt_elu", dvti_elu, x, "alpha", alpha);
+}
+
+DVT_API dvt_array *dvt_selu(dvt_array *x) {
+	return dvti_activation_of("dvt_selu", dvti_selu, x, NULL, 0);
+}
+
+DVT_API dvt_array *dvt_silu(dvt_array *x) {
+	return dvti_activation_of("dvt_silu", dvti_silu, x, NULL, 0);
+}
+
+DVT_API dvt_array *dvt_mish(dvt_array *x) {
+	return dvti_activation_of("dvt_mish", dvti_mish, x, NULL, 0);
+}
+
+DVT_API dvt_array *dvt_hard_sigmoid(dvt_array *x) {
+	return dvti_activation_of("dvt_hard_sigmoid", dvti_hard_sigmoid, x, NULL, 0);
+}
+
+DVT_API dvt_array *dvt_hard_swish(dvt_array *x) {
+	return dvti_activation_of("dvt_hard_swish", dvti_hard_swish, x, NULL, 0);
+}
+
+/* ---- a learned slope ---- */
+DVT_API dvt_array *dvt_prelu(dvt_array *x, dvt_array *slope) {
+	static const char *const names[] = {"x", "slope"};
+	dvt_scope_guard scope;
+	dvt_dtype dtype;
+	dvt_array *in[2], *y;
+	int64_t channels;
+	in[0] = x;
+	in[1] = slope;
+	if (!dvti_check_named("dvt_prelu", in, 2, names))
+		return NULL;
+	channels = x->shape.ndim > 1 ? x->shape.dim[1] : 1;
+	if (slope->shape.ndim != 1 || (slope->shape.dim[0] != 1 && slope->shape.dim[0] != channels)) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "dvt_prelu: slope is %s and x is %s; expected shape (1,), or one slope for each "
+				  "channel on axis 1 of x",
+				  dvti_describe(slope), dvti_describe(x));
+		return NULL;
+	}
+	scope = dvt_scope_begin();
+	dtype = dvt_promote(dvti_float_dtype(x->dtype), slope->dtype);
+	x = dvti_compute_float(x);
+	if (x && x->shape.ndim > 1)
+		slope = dvti_along(slope, x, 1);
+	y = dvt_where(dvt_greater_scalar(x, 0), x, dvt_mul(x, slope));
+	y = dvt_as_in_dtype(y, dtype);
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+
+/* ---- gated linear units ---- */
+static dvt_array *dvti_glu(const char *name, dvt_array *x, int axis, bool swish) {
+	dvt_scope_guard scope;
+	dvt_array *half[2], *y = NULL;
+	dvt_dtype dtype;
+	if (!dvti_check(name, &x, 1) || !dvti_axis(name, &axis, x))
+		return NULL;
+	if (x->shape.dim[axis] % 2) {
+		dvti_fail(DVT_ERR_SHAPE, "%s: x is %s; expected an even extent on axis %d", name,
+				  dvti_describe(x), axis);
+		return NULL;
+	}
+	scope = dvt_scope_begin();
+	dtype = dvti_float_dtype(x->dtype);
+	x = dvti_compute_float(x);
+	if (x && dvt_split(x, 2, axis, half) == DVT_OK) {
+		y = dvt_mul(half[0], dvt_sigmoid(half[swish ? 0 : 1]));
+		y = dvt_as_in_dtype(swish ? dvt_mul(y, half[1]) : y, dtype);
+	}
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+
+DVT_API dvt_array *dvt_glu(dvt_array *x, int axis) {
+	return dvti_glu("dvt_glu", x, axis, false);
+}
+
+DVT_API dvt_array *dvt_swiglu(dvt_array *x, int axis) {
+	return dvti_glu("dvt_swiglu", x, axis, true);
+}
+/* ==== end op_activations.c ==== */
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation. Its two gradients are operations
-   too. Pooling is in op_pool.c. */
+   too. One axis is a height of 1. Pooling is in op_pool.c. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/4_ops/op_conv.c"
 #endif
@@ -41988,9 +42885,8 @@ DVTI_FN void dvti_padding(const int *pair, int *out) {
 			out[i] = 0;
 }
 
-/* Replaces zeros by defaults. This is the only place that does so. It checks signs only; the shapes
-   decide later whether the window fits. */
-static bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_options *p, dvti_attr *attr) {
+/* This is the only place that replaces zeros by defaults. */
+DVTI_FN bool dvti_conv2d_resolve(const char *name, const dvt_conv2d_options *p, dvti_attr *attr) {
 	static const dvt_conv2d_options none = {{0, 0}, {0, 0}, {0, 0}, 0};
 	int i, pair[6];
 	*attr = dvti_attr_none();
@@ -42115,10 +43011,8 @@ static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *co
 	return out && relu ? dvt_relu(out) : out;
 }
 
-/* Makes all inputs contiguous and converts them to their common dtype (copies are recorded), then
-   launches. */
-static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *const *in, int n,
-									dvt_shape shape, const dvti_attr *attr, bool relu) {
+DVTI_FN dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *const *in, int n,
+									 dvt_shape shape, const dvti_attr *attr, bool relu) {
 	dvt_scope_guard scope = dvt_scope_begin();
 	dvt_dtype dtype = in[0]->dtype;
 	dvt_array *ready[3], *out = NULL;
@@ -42134,72 +43028,120 @@ static dvt_array *dvti_conv2d_ready(const char *name, dvti_op op, dvt_array *con
 	return out;
 }
 
-static const char *const dvti_conv2d_names[] = {"x", "w", "bias"};
-
-static dvt_array *dvti_conv2d_then(dvt_array *x, dvt_array *w, dvt_array *bias,
-								   const dvti_attr *attr, bool relu) {
+DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr) {
 	dvt_array *in[3];
 	dvt_shape shape;
 	in[0] = x;
 	in[1] = w;
 	in[2] = bias;
-	if (!dvti_check_named("dvt_conv2d", in, bias ? 3 : 2, dvti_conv2d_names) ||
+	if (!dvti_check("dvt_conv2d", in, bias ? 3 : 2) ||
 		!dvti_conv2d_shape("dvt_conv2d", x->shape, w->shape, x, w, attr, &shape))
 		return NULL;
-	return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d, in, bias ? 3 : 2, shape, attr, relu);
+	return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d, in, bias ? 3 : 2, shape, attr, false);
 }
 
-DVTI_FN dvt_array *dvti_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias, const dvti_attr *attr) {
-	return dvti_conv2d_then(x, w, bias, attr, false);
-}
-
-static bool dvti_conv2d_floats(dvt_array *const *in, int n) {
+DVTI_FN bool dvti_conv2d_floats(const char *name, dvt_array *const *in, int n) {
+	static const char *const names[] = {"x", "w", "bias"};
 	int i;
 	for (i = 0; i < n; i++)
 		if (!dvt_dtype_is_float(in[i]->dtype)) {
-			dvti_fail(DVT_ERR_DTYPE,
-					  "dvt_conv2d: %s is %s; expected floats: convert it with dvt_astype",
-					  dvti_conv2d_names[i], dvti_describe(in[i]));
+			dvti_fail(DVT_ERR_DTYPE, "%s: %s is %s; expected floats: convert it with dvt_astype",
+					  name, names[i], dvti_describe(in[i]));
 			return false;
 		}
-	return true;
+	return dvti_check_named(name, in, n, names);
 }
 
-DVTI_FN bool dvti_conv2d_accepts(const char *name, dvt_array *x, dvt_shape w,
-								 const dvt_conv2d_options *p) {
+DVTI_FN dvt_shape dvti_conv_image(dvt_shape shape) {
+	return shape.ndim == 3 ? DVT_SHAPE(shape.dim[0], shape.dim[1], 1, shape.dim[2]) : shape;
+}
+
+DVTI_FN bool dvti_conv_axes_ok(const char *name, int axes, const dvt_array *x, const dvt_array *w,
+							   bool transpose) {
+	const char *height = axes == 1 ? "" : "height, ";
+	if (x->shape.ndim == axes + 2 && w->shape.ndim == axes + 2)
+		return true;
+	dvti_fail(DVT_ERR_SHAPE,
+			  "%s: x is %s and w is %s; expected x (batch, channels, %swidth) and w (channels %s, "
+			  "channels %s / groups, %swidth); reshape them",
+			  name, dvti_describe(x), dvti_describe(w), height, transpose ? "in" : "out",
+			  transpose ? "out" : "in", height);
+	return false;
+}
+
+DVTI_FN bool dvti_conv_accepts(const char *name, dvt_array *x, dvt_shape w,
+							   const dvt_conv2d_options *p) {
 	dvti_attr attr;
 	dvt_shape y;
-	return dvti_conv2d_resolve(name, p, &attr) && dvti_conv2d_floats(&x, 1) &&
-		   dvti_conv2d_shape(name, x->shape, w, x, NULL, &attr, &y);
+	return dvti_conv2d_resolve(name, p, &attr) && dvti_conv2d_floats(name, &x, 1) &&
+		   dvti_conv2d_shape(name, dvti_conv_image(x->shape), dvti_conv_image(w), x, NULL, &attr,
+							 &y);
 }
 
-DVTI_FN dvt_array *dvti_conv2d_layer(dvt_array *x, dvt_array *w, dvt_array *bias,
-									 const dvt_conv2d_options *p, bool relu) {
-	dvt_array *in[3];
+DVTI_FN dvt_array *dvti_conv_layer(int axes, dvt_array *x, dvt_array *w, dvt_array *bias,
+								   const dvt_conv2d_options *p, bool relu) {
+	const char *name = axes == 1 ? "dvt_conv1d" : "dvt_conv2d";
+	dvt_array *in[3], *y = NULL;
 	dvti_attr attr;
+	dvt_shape shape;
+	dvt_scope_guard scope;
+	int n = bias ? 3 : 2;
 	in[0] = x;
 	in[1] = w;
 	in[2] = bias;
 	if (!x || !w) {
-		dvti_null("dvt_conv2d", x ? "w" : "x");
+		dvti_null(name, x ? "w" : "x");
 		return NULL;
 	}
-	if (!dvti_conv2d_resolve("dvt_conv2d", p, &attr) || !dvti_conv2d_floats(in, bias ? 3 : 2))
+	if (!dvti_conv2d_resolve(name, p, &attr) || !dvti_conv2d_floats(name, in, n))
 		return NULL;
 	if (bias &&
 		(bias->shape.ndim != 1 || w->shape.ndim < 1 || bias->shape.dim[0] != w->shape.dim[0])) {
-		dvti_fail(
-			DVT_ERR_SHAPE,
-			"dvt_conv2d: bias is %s and w is %s; expected one value per channel of the result",
-			dvti_describe(bias), dvti_describe(w));
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: bias is %s and w is %s; expected one value per channel of the result", name,
+				  dvti_describe(bias), dvti_describe(w));
 		return NULL;
 	}
-	return dvti_conv2d_then(x, w, bias, &attr, relu);
+	if (!dvti_conv_axes_ok(name, axes, x, w, false) ||
+		!dvti_conv2d_shape(name, dvti_conv_image(x->shape), dvti_conv_image(w->shape), x, w, &attr,
+						   &shape))
+		return NULL;
+	if (axes == 2)
+		return dvti_conv2d_ready(name, DVTI_OP_conv2d, in, n, shape, &attr, relu);
+	scope = dvt_scope_begin();
+	in[0] = dvt_expand_dims(x, 2);
+	in[1] = dvt_expand_dims(w, 2);
+	if (in[0] && in[1])
+		y = dvti_conv2d_ready(name, DVTI_OP_conv2d, in, n, shape, &attr, relu);
+	y = y ? dvt_squeeze(y, DVT_AXES(2)) : NULL;
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
 }
 
 DVT_API dvt_array *dvt_conv2d(dvt_array *x, dvt_array *w, dvt_array *bias,
 							  const dvt_conv2d_options *p) {
-	return dvti_optional("dvt_conv2d", "bias", bias) ? dvti_conv2d_layer(x, w, bias, p, false)
+	return dvti_optional("dvt_conv2d", "bias", bias) ? dvti_conv_layer(2, x, w, bias, p, false)
+													 : NULL;
+}
+
+DVTI_FN dvt_conv2d_options dvti_conv1d_pairs(const dvt_conv1d_options *p) {
+	dvt_conv2d_options pairs;
+	memset(&pairs, 0, sizeof pairs);
+	pairs.stride[0] = pairs.dilation[0] = 1;
+	if (p) {
+		pairs.stride[1] = p->stride;
+		pairs.padding[1] = p->padding;
+		pairs.dilation[1] = p->dilation;
+		pairs.groups = p->groups;
+	}
+	return pairs;
+}
+
+DVT_API dvt_array *dvt_conv1d(dvt_array *x, dvt_array *w, dvt_array *bias,
+							  const dvt_conv1d_options *p) {
+	const dvt_conv2d_options pairs = dvti_conv1d_pairs(p);
+	return dvti_optional("dvt_conv1d", "bias", bias) ? dvti_conv_layer(1, x, w, bias, &pairs, false)
 													 : NULL;
 }
 
@@ -42240,6 +43182,148 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 	return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_weight, in, 2, w_shape, attr, false);
 }
 /* ==== end op_conv.c ==== */
+/* ==== begin src/4_ops/op_conv_transpose.c ==== */
+/* Transposed convolution: the gradient of a convolution to its data, as an operation of its own.
+   Its x plays the gradient, so conv2d_data and its gradients compute everything. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_conv_transpose.c"
+#endif
+
+/* Returns the extent of the result along axis k (0: height, 1: width), or -1 with the error set. */
+static int64_t dvti_deconv_extent(const char *name, int k, int64_t x, int64_t w,
+								  const dvti_attr *attr, int output_padding) {
+	const char *axis = k ? "width" : "height";
+	int64_t stride = attr->i[k], padding = attr->i[2 + k], reach, y;
+	if (output_padding < 0 || output_padding >= stride) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: along the %s, output_padding is %d and stride %lld; expected 0 or more, and "
+				  "less than the stride",
+				  name, axis, output_padding, (long long)stride);
+		return -1;
+	}
+	if (x < 1 || w < 1) {
+		dvti_fail(DVT_ERR_SHAPE, "%s: the %s of x is %lld and that of w %lld; expected at least 1",
+				  name, axis, (long long)x, (long long)w);
+		return -1;
+	}
+	if (!dvti_mul(x - 1, stride, &y) || !dvti_mul(w - 1, attr->i[4 + k], &reach) ||
+		!dvti_sum(y, reach, &y) || !dvti_sum(y, 1 + output_padding, &y)) {
+		dvti_fail(DVT_ERR_SHAPE, "%s: the %s of the result overflows; use a smaller stride", name,
+				  axis);
+		return -1;
+	}
+	if (y > 2 * padding)
+		return y - 2 * padding;
+	dvti_fail(DVT_ERR_SHAPE,
+			  "%s: the %s of the result is %lld - 2 * %lld; expected at least 1: use less padding",
+			  name, axis, (long long)y, (long long)padding);
+	return -1;
+}
+
+/* Computes the result's shape for images; returns false with the error set. of_w serves the message
+   only and may be NULL. */
+static bool dvti_deconv_shape(const char *name, const dvt_array *of_x, dvt_shape w,
+							  const dvt_array *of_w, const dvti_attr *attr,
+							  const int *output_padding, dvt_shape *y) {
+	dvt_shape x = dvti_conv_image(of_x->shape);
+	int64_t groups = attr->i[6];
+	int k;
+	if (x.dim[1] != w.dim[0] || x.dim[1] % groups) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: x is %s and w is %s; expected the channels of x as first extent of w, in a "
+				  "number that groups (%lld) divide",
+				  name, dvti_describe(of_x), of_w ? dvti_describe(of_w) : dvti_shape_text(w),
+				  (long long)groups);
+		return false;
+	}
+	*y = x;
+	if (!dvti_mul(w.dim[1], groups, &y->dim[1]))
+		return false; /* not reached: groups divides an extent, and w's fit in memory */
+	for (k = 0; k < 2; k++) {
+		y->dim[2 + k] =
+			dvti_deconv_extent(name, k, x.dim[2 + k], w.dim[2 + k], attr, output_padding[k]);
+		if (y->dim[2 + k] < 0)
+			return false;
+	}
+	return true;
+}
+
+DVTI_FN bool dvti_deconv_accepts(const char *name, dvt_array *x, dvt_shape w,
+								 const dvt_conv2d_options *p, const int *output_padding) {
+	dvti_attr attr;
+	dvt_shape y;
+	return dvti_conv2d_resolve(name, p, &attr) && dvti_conv2d_floats(name, &x, 1) &&
+		   dvti_deconv_shape(name, x, dvti_conv_image(w), NULL, &attr, output_padding, &y);
+}
+
+static dvt_array *dvti_deconv_run(const char *name, int axes, dvt_array **in, dvt_array *bias,
+								  dvt_shape shape, const dvti_attr *attr) {
+	dvt_array *y = NULL;
+	int k;
+	for (k = 0; axes == 1 && k < 2; k++)
+		in[k] = dvt_expand_dims(in[k], 2);
+	if (in[0] && in[1])
+		y = dvti_conv2d_ready(name, DVTI_OP_conv2d_data, in, 2, shape, attr, false);
+	if (y && bias)
+		y = dvt_add(y, dvti_along(bias, y, 1));
+	return y && axes == 1 ? dvt_squeeze(y, DVT_AXES(2)) : y;
+}
+
+DVTI_FN dvt_array *dvti_deconv(int axes, dvt_array *x, dvt_array *w, dvt_array *bias,
+							   const dvt_conv2d_options *p, const int *output_padding) {
+	const char *name = axes == 1 ? "dvt_conv1d_transpose" : "dvt_conv2d_transpose";
+	dvt_array *in[3], *y;
+	dvti_attr attr;
+	dvt_shape shape;
+	dvt_scope_guard scope;
+	in[0] = x;
+	in[1] = w;
+	in[2] = bias;
+	if (!x || !w) {
+		dvti_null(name, x ? "w" : "x");
+		return NULL;
+	}
+	if (!dvti_conv2d_resolve(name, p, &attr) || !dvti_conv2d_floats(name, in, bias ? 3 : 2) ||
+		!dvti_conv_axes_ok(name, axes, x, w, true) ||
+		!dvti_deconv_shape(name, x, dvti_conv_image(w->shape), w, &attr, output_padding, &shape))
+		return NULL;
+	if (bias && (bias->shape.ndim != 1 || bias->shape.dim[0] != shape.dim[1])) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: bias is %s; expected shape (%lld,), one value per channel of the result",
+				  name, dvti_describe(bias), (long long)shape.dim[1]);
+		return NULL;
+	}
+	scope = dvt_scope_begin();
+	y = dvti_deconv_run(name, axes, in, bias, shape, &attr);
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+
+DVT_API dvt_array *dvt_conv2d_transpose(dvt_array *x, dvt_array *w, dvt_array *bias,
+										const dvt_conv2d_transpose_options *p) {
+	dvt_conv2d_options options;
+	int output_padding[2] = {0, 0};
+	memset(&options, 0, sizeof options);
+	if (p) {
+		options = p->conv;
+		dvti_padding(p->output_padding, output_padding);
+	}
+	return dvti_optional("dvt_conv2d_transpose", "bias", bias)
+			   ? dvti_deconv(2, x, w, bias, &options, output_padding)
+			   : NULL;
+}
+
+DVT_API dvt_array *dvt_conv1d_transpose(dvt_array *x, dvt_array *w, dvt_array *bias,
+										const dvt_conv1d_transpose_options *p) {
+	const dvt_conv2d_options options = dvti_conv1d_pairs(p ? &p->conv : NULL);
+	int output_padding[2] = {0, 0};
+	output_padding[1] = p ? p->output_padding : 0;
+	return dvti_optional("dvt_conv1d_transpose", "bias", bias)
+			   ? dvti_deconv(1, x, w, bias, &options, output_padding)
+			   : NULL;
+}
+/* ==== end op_conv_transpose.c ==== */
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions. They are composed of recorded operations, so they need no gradients of their
    own. */
@@ -42319,13 +43403,12 @@ DVT_API dvt_array *dvt_dropout(dvt_array *x, double p) {
 }
 
 /* ---- batch normalization ---- */
-/* Returns v (n) in a shape that broadcasts along x's axis. */
-static dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis) {
+DVTI_FN dvt_array *dvti_along(dvt_array *v, const dvt_array *x, int axis) {
 	dvt_shape shape = x->shape;
 	int i;
-	for (i = 0; i < shape.ndim; i++)
-		shape.dim[i] = i == axis ? x->shape.dim[axis] : 1;
-	return dvt_reshape(v, shape);
+	for (i = 0; v && i < shape.ndim; i++)
+		shape.dim[i] = i == axis ? v->shape.dim[0] : 1;
+	return v ? dvt_reshape(v, shape) : NULL;
 }
 
 static const char *const dvti_batch_norm_names[] = {"x", "gamma", "beta", "running_mean",
@@ -42453,6 +43536,63 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 	dvt_scope_end(&scope);
 	return y;
 }
+/* ==== end op_layers.c ==== */
+/* ==== begin src/4_ops/op_norms.c ==== */
+/* Normalization over axes of each sample: LayerNorm, RMSNorm, GroupNorm, InstanceNorm. Sums of
+   squares exceed float16's range at deviations of 256, so 16-bit floats are computed in float32 and
+   rounded once. Batch normalization is in op_layers.c. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/4_ops/op_norms.c"
+#endif
+
+/* Checks the arguments x, gamma and beta. The last two may be NULL and have the extent of x's
+   `axis`: 1, or -1 for the last one. Stores the result's dtype. */
+static bool dvti_norm_ok(const char *name, dvt_array *const *in, int n_in, int axis, double epsilon,
+						 dvt_dtype *dtype) {
+	static const char *const names[] = {"x", "gamma", "beta"};
+	const char *given_names[3];
+	dvt_array *x = in[0], *given[3];
+	int n = 0, i, least = axis < 0 ? 1 : 2;
+	for (i = 0; i < n_in; i++)
+		if (in[i] || i == 0) {
+			given[n] = in[i];
+			given_names[n++] = names[i];
+		}
+	if (!dvti_check_named(name, given, n, given_names))
+		return false;
+	for (i = 1; i < n_in; i++)
+		if (!dvti_optional(name, names[i], in[i]))
+			return false;
+	if (x->shape.ndim < least || !(epsilon >= 0)) {
+		dvti_fail(x->shape.ndim < least ? DVT_ERR_SHAPE : DVT_ERR_RANGE,
+				  "%s: x is %s and epsilon %g; expected %s, and 0 or more", name, dvti_describe(x),
+				  epsilon, axis < 0 ? "at least one axis" : "(batch, channels, ...)");
+		return false;
+	}
+	*dtype = dvti_float_dtype(x->dtype);
+	if (axis < 0)
+		axis += x->shape.ndim;
+	for (i = 1; i < n; i++) {
+		if (given[i]->shape.ndim != 1 || given[i]->shape.dim[0] != x->shape.dim[axis]) {
+			dvti_fail(DVT_ERR_SHAPE,
+					  "%s: %s is %s; expected shape (%lld,), the extent of %s of x (%s)", name,
+					  given_names[i], dvti_describe(given[i]), (long long)x->shape.dim[axis],
+					  least == 1 ? "the last axis" : "axis 1", dvti_describe(x));
+			return false;
+		}
+		*dtype = dvt_promote(*dtype, given[i]->dtype);
+	}
+	return true;
+}
+
+/* Replaces 16-bit inputs by float32. Returns false with the error set. */
+static bool dvti_norm_widen(dvt_array **in) {
+	int i;
+	for (i = 0; i < 3; i++)
+		if (in[i] && !(in[i] = dvti_wide_float(in[i])))
+			return false;
+	return true;
+}
 
 /* Normalizes in one launch, with the same bits as the separate operations. */
 static dvt_array *dvti_layer_norm_fused(dvt_array *x, dvt_array *gamma, dvt_array *beta,
@@ -42498,53 +43638,90 @@ static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *
 
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon) {
 	dvt_array *in[3], *y = NULL;
-	const char *names[3] = {"x", "gamma", "beta"};
 	dvt_scope_guard scope;
 	dvt_dtype dtype;
-	int n = 1, i;
 	in[0] = x;
-	if (gamma)
-		in[n++] = gamma;
-	if (beta) {
-		names[n] = "beta";
-		in[n++] = beta;
-	}
-	if (!dvti_check_named("dvt_layer_norm", in, n, names) ||
-		!dvti_optional("dvt_layer_norm", "gamma", gamma) ||
-		!dvti_optional("dvt_layer_norm", "beta", beta))
+	in[1] = gamma;
+	in[2] = beta;
+	if (!dvti_norm_ok("dvt_layer_norm", in, 3, -1, epsilon, &dtype))
 		return NULL;
-	if (x->shape.ndim < 1 || !(epsilon >= 0)) {
-		dvti_fail(
-			x->shape.ndim < 1 ? DVT_ERR_SHAPE : DVT_ERR_RANGE,
-			"dvt_layer_norm: x is %s and epsilon %g; expected at least one axis, and 0 or more",
-			dvti_describe(x), epsilon);
-		return NULL;
-	}
-	for (i = 1; i < n; i++)
-		if (in[i]->shape.ndim != 1 || in[i]->shape.dim[0] != x->shape.dim[x->shape.ndim - 1]) {
-			dvti_fail(DVT_ERR_SHAPE,
-					  "dvt_layer_norm: %s is %s; expected shape (%lld,), the extent of the last "
-					  "axis of x (%s)",
-					  names[i], dvti_describe(in[i]), (long long)x->shape.dim[x->shape.ndim - 1],
-					  dvti_describe(x));
-			return NULL;
-		}
-	dtype = dvti_float_dtype(x->dtype);
-	for (i = 1; i < n; i++)
-		dtype = dvt_promote(dtype, in[i]->dtype);
 	scope = dvt_scope_begin();
-	for (i = 0; i < n; i++)
-		if (!(in[i] = dvti_wide_float(in[i])))
-			break;
-	if (i == n) {
-		y = dvti_layer_norm_of(in[0], gamma ? in[1] : NULL, beta ? in[n - 1] : NULL, epsilon);
-		y = dvt_as_in_dtype(y, dtype);
+	if (dvti_norm_widen(in))
+		y = dvt_as_in_dtype(dvti_layer_norm_of(in[0], in[1], in[2], epsilon), dtype);
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+
+DVT_API dvt_array *dvt_rms_norm(dvt_array *x, dvt_array *gamma, double epsilon) {
+	dvt_array *in[3], *y = NULL;
+	dvt_scope_guard scope;
+	dvt_dtype dtype;
+	in[0] = x;
+	in[1] = gamma;
+	in[2] = NULL;
+	if (!dvti_norm_ok("dvt_rms_norm", in, 2, -1, epsilon, &dtype))
+		return NULL;
+	scope = dvt_scope_begin();
+	if (dvti_norm_widen(in)) {
+		y = dvt_mean(dvt_square(in[0]), DVT_KEEPDIMS(-1));
+		y = dvt_mul(in[0], dvt_rsqrt(dvt_add_scalar(y, epsilon)));
+		y = dvt_as_in_dtype(in[1] ? dvt_mul(y, in[1]) : y, dtype);
 	}
 	dvt_keep(y);
 	dvt_scope_end(&scope);
 	return y;
 }
-/* ==== end op_layers.c ==== */
+
+/* Normalizes the rows of x as (batch, groups, the rest). */
+static dvt_array *dvti_group_norm_of(dvt_array *const *in, int64_t groups, double epsilon) {
+	dvt_array *x = in[0], *y;
+	int64_t batch = x->shape.dim[0], rows = batch * groups;
+	y = dvt_reshape(x, DVT_SHAPE(batch, groups, rows ? dvt_size(x) / rows : 0));
+	y = y ? dvti_layer_norm_of(y, NULL, NULL, epsilon) : NULL;
+	y = y ? dvt_reshape(y, x->shape) : NULL;
+	if (y && in[1])
+		y = dvt_mul(y, dvti_along(in[1], x, 1));
+	return y && in[2] ? dvt_add(y, dvti_along(in[2], x, 1)) : y;
+}
+
+/* groups is 0 for one group per channel. */
+static dvt_array *dvti_group_norm(const char *name, dvt_array *x, int64_t groups, dvt_array *gamma,
+								  dvt_array *beta, double epsilon) {
+	dvt_array *in[3], *y = NULL;
+	dvt_scope_guard scope;
+	dvt_dtype dtype;
+	in[0] = x;
+	in[1] = gamma;
+	in[2] = beta;
+	if (!dvti_norm_ok(name, in, 3, 1, epsilon, &dtype))
+		return NULL;
+	if (!groups)
+		groups = x->shape.dim[1] ? x->shape.dim[1] : 1;
+	if (groups < 1 || x->shape.dim[1] % groups) {
+		dvti_fail(groups < 1 ? DVT_ERR_RANGE : DVT_ERR_SHAPE,
+				  "%s: %lld groups for x (%s); expected a divisor of its %lld channels, on axis 1",
+				  name, (long long)groups, dvti_describe(x), (long long)x->shape.dim[1]);
+		return NULL;
+	}
+	scope = dvt_scope_begin();
+	if (dvti_norm_widen(in))
+		y = dvt_as_in_dtype(dvti_group_norm_of(in, groups, epsilon), dtype);
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+
+DVT_API dvt_array *dvt_group_norm(dvt_array *x, int groups, dvt_array *gamma, dvt_array *beta,
+								  double epsilon) {
+	return dvti_group_norm("dvt_group_norm", x, groups ? groups : -1, gamma, beta, epsilon);
+}
+
+DVT_API dvt_array *dvt_instance_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta,
+									 double epsilon) {
+	return dvti_group_norm("dvt_instance_norm", x, 0, gamma, beta, epsilon);
+}
+/* ==== end op_norms.c ==== */
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, which are each other's gradients.
    Windows are clipped to x: padding is never the maximum, and counts in a mean only on request. */
@@ -42559,6 +43736,20 @@ DVTI_FN void dvti_pool2d_pairs(const dvt_pool2d_options *p, int *size, int *stri
 	else
 		dvti_pair(p->stride, size[0], stride);
 	dvti_padding(p->padding, padding);
+}
+
+DVTI_FN dvt_pool2d_options dvti_pool1d_pairs(const dvt_pool1d_options *p) {
+	dvt_pool2d_options pairs;
+	memset(&pairs, 0, sizeof pairs);
+	pairs.size[0] = p->size != 0; /* (0, 0) is refused; (1, 0) would mean (1, 1) */
+	pairs.stride[0] = 1;
+	pairs.size[1] = p->size;
+	pairs.stride[1] = p->stride ? p->stride : p->size;
+	pairs.padding[1] = p->padding;
+	pairs.ceil_mode = p->ceil_mode;
+	pairs.exclude_padding = p->exclude_padding;
+	pairs.global = p->global;
+	return pairs;
 }
 
 /* Replaces zeros by defaults, in this one place. A global pooling takes its window from x. */
@@ -42715,6 +43906,42 @@ DVTI_FN dvt_array *dvti_avg_pool2d(dvt_array *x, const dvti_attr *attr) {
 		return NULL;
 	return dvti_pool2d("dvt_avg_pool2d", DVTI_OP_avg_pool2d, &x, 1,
 					   dvti_pool2d_result(x->shape, attr), attr);
+}
+
+/* Pools images of height 1. */
+static dvt_array *dvti_pool1d(const char *name, dvt_array *x, const dvt_pool1d_options *p,
+							  bool average) {
+	dvt_pool2d_options pairs;
+	dvt_scope_guard scope;
+	dvti_attr attr;
+	dvt_array *y = NULL;
+	if (!x || !p) {
+		dvti_null(name, x ? "p" : "x");
+		return NULL;
+	}
+	if (x->shape.ndim != 3) {
+		dvti_fail(DVT_ERR_SHAPE, "%s: x is %s; expected (batch, channels, width): reshape it", name,
+				  dvti_describe(x));
+		return NULL;
+	}
+	pairs = dvti_pool1d_pairs(p);
+	scope = dvt_scope_begin();
+	x = dvt_expand_dims(x, 2);
+	if (x && dvti_pool2d_begin(name, x, &pairs, &attr))
+		y = dvti_pool2d(name, average ? DVTI_OP_avg_pool2d : DVTI_OP_max_pool2d, &x, 1,
+						dvti_pool2d_result(x->shape, &attr), &attr);
+	y = y ? dvt_squeeze(y, DVT_AXES(2)) : NULL;
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+
+DVT_API dvt_array *dvt_max_pool1d(dvt_array *x, const dvt_pool1d_options *p) {
+	return dvti_pool1d("dvt_max_pool1d", x, p, false);
+}
+
+DVT_API dvt_array *dvt_avg_pool1d(dvt_array *x, const dvt_pool1d_options *p) {
+	return dvti_pool1d("dvt_avg_pool1d", x, p, true);
 }
 
 /* Checks the shape of a gradient against that of the forward call, before anything reads it. */
@@ -43168,6 +44395,177 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 	return result;
 }
 /* ==== end op_random.c ==== */
+/* ==== begin src/4_ops/op_resize.c ==== */
+/* Up-sampling and adaptive pooling of images, composed of recorded operations. Both work along one
+   axis after the other. Positions are computed on the context of x, so nothing is copied. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_resize.c"
+#endif
+
+static bool dvti_resize_ok(const char *name, dvt_array *x, const int64_t *size) {
+	if (!dvti_check(name, &x, 1))
+		return false;
+	if (x->shape.ndim != 4 || x->shape.dim[2] < 1 || x->shape.dim[3] < 1) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: x is %s; expected (batch, channels, height, width), with a height and width "
+				  "of at least 1",
+				  name, dvti_describe(x));
+		return false;
+	}
+	if (size[0] > 0 && size[1] > 0)
+		return true;
+	dvti_fail(DVT_ERR_RANGE, "%s: the result would be %lld x %lld; expected at least 1 x 1", name,
+			  (long long)size[0], (long long)size[1]);
+	return false;
+}
+
+/* Returns 0, 1 .. n - 1. */
+static dvt_array *dvti_resize_count(dvt_array *x, int64_t n, dvt_dtype dtype) {
+	return dvt_arange(0, (double)n, 1, dtype, x->storage->ctx);
+}
+
+/* ---- nearest ---- */
+static dvt_array *dvti_nearest(dvt_array *x, const int64_t *size) {
+	dvt_shape shape = x->shape, wide;
+	dvt_array *at;
+	int k;
+	if (size[0] % shape.dim[2] == 0 && size[1] % shape.dim[3] == 0) {
+		shape = DVT_SHAPE(shape.dim[0], shape.dim[1], shape.dim[2], 1, shape.dim[3], 1);
+		wide = shape;
+		wide.dim[3] = size[0] / shape.dim[2];
+		wide.dim[5] = size[1] / shape.dim[4];
+		x = dvt_copy(dvt_broadcast_to(dvt_reshape(x, shape), wide));
+		return dvt_reshape(x, DVT_SHAPE(shape.dim[0], shape.dim[1], size[0], size[1]));
+	}
+	for (k = 0; x && k < 2; k++) {
+		at = dvt_mul_scalar(dvti_resize_count(x, size[k], DVT_I64), (double)x->shape.dim[2 + k]);
+		x = dvt_take(x, dvt_floor_div_scalar(at, (double)size[k]), 2 + k);
+	}
+	return x;
+}
+
+/* ---- bilinear ---- */
+/* Interpolates along one axis: x[low] * (1 - share) + x[low + 1] * share. */
+static dvt_array *dvti_linear_axis(dvt_array *x, int axis, int64_t n, bool align_corners) {
+	int64_t last = x->shape.dim[axis] - 1;
+	dvt_array *at = dvti_resize_count(x, n, DVT_F64), *low, *share, *next;
+	if (align_corners)
+		at = dvt_div_scalar(dvt_mul_scalar(at, (double)last), n > 1 ? (double)(n - 1) : 1);
+	else {
+		at = dvt_mul_scalar(dvt_add_scalar(at, 0.5), (double)(last + 1));
+		at = dvt_sub_scalar(dvt_div_scalar(at, (double)n), 0.5);
+	}
+	at = dvt_clip(at, 0, (double)last);
+	low = dvt_floor(at);
+	share = dvt_as_in_dtype(dvt_sub(at, low), x->dtype);
+	low = dvt_as_in_dtype(low, DVT_I64);
+	next = dvt_minimum_scalar(dvt_add_scalar(low, 1), (double)last);
+	if (!share || !next)
+		return NULL;
+	share = dvti_along(share, x, axis);
+	low = dvt_mul(dvt_take(x, low, axis), dvt_scalar_sub(1, share));
+	return dvt_add(low, dvt_mul(dvt_take(x, next, axis), share));
+}
+
+static dvt_array *dvti_bilinear(dvt_array *x, const int64_t *size, bool align_corners) {
+	int k;
+	x = dvti_compute_float(x);
+	for (k = 0; x && k < 2; k++)
+		x = dvti_linear_axis(x, 2 + k, size[k], align_corners);
+	return x;
+}
+
+/* Resolves the options to the extents of the result. Returns false with the error set. */
+static bool dvti_upsample_size(const char *name, const dvt_array *x,
+							   const dvt_upsample2d_options *p, int64_t *size) {
+	int scale[2], k;
+	dvti_pair(p->scale, 0, scale);
+	size[0] = p->size[0];
+	size[1] = p->size[1] ? p->size[1] : p->size[0];
+	if ((scale[0] != 0) == (size[0] != 0) || scale[0] < 0 || scale[1] < 0) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: scale is (%d, %d) and size (%lld, %lld); expected one of them, positive",
+				  name, scale[0], scale[1], (long long)size[0], (long long)size[1]);
+		return false;
+	}
+	for (k = 0; k < 2; k++)
+		if (scale[0] && x && x->shape.ndim == 4 &&
+			!dvti_mul(x->shape.dim[2 + k], scale[k], &size[k])) {
+			dvti_fail(DVT_ERR_SHAPE, "%s: the extents of the result overflow; use a smaller scale",
+					  name);
+			return false;
+		}
+	return true;
+}
+
+DVT_API dvt_array *dvt_upsample2d(dvt_array *x, const dvt_upsample2d_options *p) {
+	const char *name = "dvt_upsample2d";
+	dvt_scope_guard scope;
+	dvt_array *y;
+	int64_t size[2];
+	if (!p) {
+		dvti_null(name, "p");
+		return NULL;
+	}
+	if (!dvti_upsample_size(name, x, p, size) || !dvti_resize_ok(name, x, size))
+		return NULL;
+	scope = dvt_scope_begin();
+	if (p->bilinear)
+		y = dvt_as_in_dtype(dvti_bilinear(x, size, p->align_corners), dvti_float_dtype(x->dtype));
+	else
+		y = dvti_nearest(x, size);
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+
+/* ---- adaptive pooling ---- */
+/* Returns means over windows [i * in / n, ceil((i + 1) * in / n)) along one axis. All windows are
+   gathered with the largest extent; elements behind their ends count as 0. */
+static dvt_array *dvti_adaptive_axis(dvt_array *x, int axis, int64_t n) {
+	int64_t in = x->shape.dim[axis], most = in / n + 2;
+	dvt_array *begin = dvt_mul_scalar(dvti_resize_count(x, n, DVT_I64), (double)in), *end, *at,
+			  *in_it;
+	end = dvt_floor_div_scalar(dvt_add_scalar(begin, (double)(in + n - 1)), (double)n);
+	begin = dvt_floor_div_scalar(begin, (double)n);
+	at = dvt_add(dvt_expand_dims(begin, 1), dvti_resize_count(x, most, DVT_I64));
+	in_it = dvt_less(at, dvt_expand_dims(end, 1));
+	x = dvt_take(x, dvt_minimum_scalar(at, (double)(in - 1)), axis);
+	if (axis == 2)
+		in_it = dvt_expand_dims(in_it, 2);
+	x = dvt_sum(dvt_where_scalar(in_it, x, 0), DVT_AXES(axis + 1));
+	end = x ? dvt_as_in_dtype(dvt_sub(end, begin), x->dtype) : NULL;
+	return end ? dvt_div(x, axis == 2 ? dvt_expand_dims(end, 1) : end) : NULL;
+}
+
+DVT_API dvt_array *dvt_adaptive_avg_pool2d(dvt_array *x, int64_t height, int64_t width) {
+	const char *name = "dvt_adaptive_avg_pool2d";
+	dvt_scope_guard scope;
+	dvt_array *y;
+	int64_t size[2];
+	int k;
+	size[0] = height;
+	size[1] = width;
+	if (!dvti_resize_ok(name, x, size))
+		return NULL;
+	scope = dvt_scope_begin();
+	y = dvti_compute_float(x);
+	if (y && x->shape.dim[2] % height == 0 && x->shape.dim[3] % width == 0 &&
+		x->shape.dim[2] / height <= INT_MAX && x->shape.dim[3] / width <= INT_MAX) {
+		dvt_pool2d_options p;
+		memset(&p, 0, sizeof p);
+		p.size[0] = (int)(x->shape.dim[2] / height);
+		p.size[1] = (int)(x->shape.dim[3] / width);
+		y = dvt_avg_pool2d(y, &p);
+	} else
+		for (k = 0; y && k < 2; k++)
+			y = dvti_adaptive_axis(y, 2 + k, size[k]);
+	y = dvt_as_in_dtype(y, dvti_float_dtype(x->dtype));
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+/* ==== end op_resize.c ==== */
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Cumulative sums along an axis. A node's attr.i[0] is the axis, not negative; i[1] is
    `backwards`. */
@@ -43713,6 +45111,24 @@ static bool dvti_arrive(dvti_slot *slot, dvt_array *part, bool relu_masked) {
 	return dvti_slot_add(slot, part);
 }
 
+/* Adds the gradient of a slice into the elements that it took from its input's gradient, and
+   returns true. Returns false when it does nothing: there is no gradient yet, or others share it.
+   All slices of an array then cost as much as the array. Zeros of the input's shape for each of T
+   slices would cost T times as much. */
+static bool dvti_slice_adds(dvti_slot *input, const dvti_node *node, dvt_array *g, bool *good) {
+	dvt_scope_guard scope;
+	dvt_array *part;
+	if (node->op != DVTI_OP_slice || dvt_is_recording() || !input->grad ||
+		!dvti_exclusive(input->grad))
+		return false;
+	scope = dvt_scope_begin();
+	part = dvti_grad_sliced(node, g->shape.dim[node->attr.i[0]], input->grad);
+	*good = part && dvt_add_(part, g) != NULL;
+	dvt_scope_end(&scope);
+	input->relu_masked = false;
+	return true;
+}
+
 /* Passes a node's gradient on to its inputs. */
 static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, bool *need) {
 	dvti_node *node = slot->node;
@@ -43726,6 +45142,9 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
 	}
 	if (!any)
 		return true;
+	slot->passed = true;
+	if (dvti_slice_adds(dvti_graph_slot(graph, node, node->in[0]), node, slot->grad, &good))
+		return good;
 	call->node = node;
 	call->in = node->in;
 	call->n_in = node->n_in;
@@ -43742,7 +45161,6 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
 							   call->relu_masked);
 		else
 			dvti_disown(call->out[i]);
-	slot->passed = true;
 	return good;
 }
 
@@ -44717,17 +46135,16 @@ static dvt_array *dvti_grad_transpose(const dvti_node *node, dvt_array *g) {
 	return dvt_transpose(g, order);
 }
 
-/* Returns the elements of g that unslice took from x. It avoids negative bounds, which would count
-   from the end. */
-static dvt_array *dvti_grad_unslice(const dvti_node *node, dvt_array *x, dvt_array *g) {
+/* It avoids negative bounds, which would count from the end. */
+DVTI_FN dvt_array *dvti_grad_sliced(const dvti_node *node, int64_t n, dvt_array *x) {
 	int axis = (int)node->attr.i[0];
-	int64_t start = node->attr.i[1], step = node->attr.i[2], n = x->shape.dim[axis], stop;
+	int64_t start = node->attr.i[1], step = node->attr.i[2], stop;
 	if (n == 0)
-		return dvt_slice(g, axis, 0, 0, 1);
+		return dvt_slice(x, axis, 0, 0, 1);
 	if (n == 1)
 		step = 1;
 	stop = start + (n - 1) * step + (step > 0 ? 1 : -1);
-	return dvt_slice(g, axis, start, stop < 0 ? DVT_END : stop, step);
+	return dvt_slice(x, axis, start, stop < 0 ? DVT_END : stop, step);
 }
 
 DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
@@ -44745,7 +46162,7 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call) {
 		call->out[0] = dvti_unslice(g, (int)at[0], at[1], at[2], at[3]);
 		break;
 	case DVTI_OP_unslice:
-		call->out[0] = dvti_grad_unslice(node, x, g);
+		call->out[0] = dvti_grad_sliced(node, x->shape.dim[at[0]], g);
 		break;
 	default: /* broadcast_to: the caller sums every gradient over broadcast axes */
 		call->out[0] = g;
@@ -48253,7 +49670,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 216 "src/devtensor_spine.h"
+#line 222 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -48384,7 +49801,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 218 "src/devtensor_spine.h"
+#line 224 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -54287,7 +55704,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 240 "src/devtensor_spine.h"
+#line 246 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -55382,51 +56799,148 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 247 "src/devtensor_spine.h"
+#line 253 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
-/* ==== begin src/6_nn/block_basic.c ==== */
-/* Sequential, Dense, Flatten, Activation, Dropout, Embedding. Each is a block like those that users
-   write, with its settings as the user pointer. */
+/* ==== begin src/6_nn/block_activation.c ==== */
+/* Activations of layers, and the blocks Activation, LeakyReLU, ELU and PReLU. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/6_nn/block_basic.c"
+#line 2 "src/6_nn/block_activation.c"
 #endif
 
-/* ---- activations ---- */
+/* In the order of dvt_activation. Gluon calls softplus softrelu. */
+static const struct dvti_activation_row {
+	dvt_array *(*compute)(dvt_array *x);
+	const char *text;
+} dvti_activation_rows[] = {{NULL, "Activation(linear)"},
+							{dvt_relu, "Activation(relu)"},
+							{dvt_sigmoid, "Activation(sigmoid)"},
+							{dvt_tanh, "Activation(tanh)"},
+							{dvt_softplus, "Activation(softrelu)"},
+							{dvt_gelu, "Activation(gelu)"},
+							{dvt_selu, "Activation(selu)"},
+							{dvt_silu, "Activation(silu)"},
+							{dvt_mish, "Activation(mish)"},
+							{dvt_hard_sigmoid, "Activation(hard_sigmoid)"},
+							{dvt_hard_swish, "Activation(hard_swish)"}};
+
 DVTI_FN bool dvti_activation_ok(const char *function, dvt_activation activation) {
-	if ((int)activation >= DVT_IDENTITY && (int)activation <= DVT_GELU)
+	if ((int)activation >= DVT_IDENTITY && (int)activation <= DVT_HARD_SWISH)
 		return true;
 	dvti_fail(DVT_ERR_RANGE,
-			  "%s: activation number %d does not exist; expected DVT_IDENTITY, DVT_RELU, "
-			  "DVT_SIGMOID, DVT_TANH, DVT_SOFTPLUS or DVT_GELU",
+			  "%s: activation number %d does not exist; expected one of dvt_activation, from "
+			  "DVT_IDENTITY to DVT_HARD_SWISH",
 			  function, (int)activation);
 	return false;
 }
 
 DVTI_FN dvt_array *dvti_activate(dvt_array *x, dvt_activation activation) {
-	switch (activation) {
-	case DVT_RELU:
-		return dvt_relu(x);
-	case DVT_SIGMOID:
-		return dvt_sigmoid(x);
-	case DVT_TANH:
-		return dvt_tanh(x);
-	case DVT_SOFTPLUS:
-		return dvt_softplus(x);
-	case DVT_GELU:
-		return dvt_gelu(x);
-	default:
-		return x;
-	}
+	return activation == DVT_IDENTITY ? x : dvti_activation_rows[activation].compute(x);
 }
 
-/* Returns Gluon's name of the activation; Gluon calls softplus softrelu. */
 DVTI_FN const char *dvti_activation_text(dvt_activation activation) {
-	static const char *const texts[] = {"Activation(linear)",   "Activation(relu)",
-										"Activation(sigmoid)",  "Activation(tanh)",
-										"Activation(softrelu)", "Activation(gelu)"};
-	return texts[(int)activation];
+	return dvti_activation_rows[activation].text;
 }
+
+static dvt_array *dvti_activation_forward(dvt_block *self, void *user, dvt_array *x) {
+	(void)self;
+	return dvti_activate(x, *(const dvt_activation *)user);
+}
+
+static size_t dvti_activation_describe(const dvt_block *self, void *user, char *buffer,
+									   size_t size) {
+	dvti_text text = dvti_text_begin(buffer, size);
+	(void)self;
+	dvti_text_add(&text, "%s", dvti_activation_text(*(const dvt_activation *)user));
+	return text.length;
+}
+
+DVT_API dvt_block *dvt_nn_activation(dvt_activation activation) {
+	static const dvti_nn_kind kind = {"Activation", "activation", dvti_activation_forward, NULL,
+									  dvti_activation_describe};
+	const char *function = "dvt_nn_activation";
+	return dvti_activation_ok(function, activation)
+			   ? dvti_nn_block(function, &kind, &activation, sizeof activation)
+			   : NULL;
+}
+
+/* ---- one number: LeakyReLU, ELU ---- */
+static dvt_array *dvti_leaky_relu_forward(dvt_block *self, void *user, dvt_array *x) {
+	(void)self;
+	return dvt_leaky_relu(x, *(const double *)user);
+}
+
+static dvt_array *dvti_elu_forward(dvt_block *self, void *user, dvt_array *x) {
+	(void)self;
+	return dvt_elu(x, *(const double *)user);
+}
+
+static size_t dvti_activation_number_describe(const dvt_block *self, void *user, char *buffer,
+											  size_t size) {
+	dvti_text text = dvti_text_begin(buffer, size);
+	dvti_text_add(&text, "%s(%s)", self->desc.kind, dvti_python_number(*(const double *)user));
+	return text.length;
+}
+
+static dvt_block *dvti_activation_number(const char *function, const dvti_nn_kind *kind,
+										 const char *what, double number) {
+	if (number - number == 0)
+		return dvti_nn_block(function, kind, &number, sizeof number);
+	dvti_fail(DVT_ERR_RANGE, "%s: %s is %g; expected a finite number", function, what, number);
+	return NULL;
+}
+
+DVT_API dvt_block *dvt_nn_leaky_relu(double slope) {
+	static const dvti_nn_kind kind = {"LeakyReLU", "leakyrelu", dvti_leaky_relu_forward, NULL,
+									  dvti_activation_number_describe};
+	return dvti_activation_number("dvt_nn_leaky_relu", &kind, "slope", slope);
+}
+
+DVT_API dvt_block *dvt_nn_elu(double alpha) {
+	static const dvti_nn_kind kind = {"ELU", "elu", dvti_elu_forward, NULL,
+									  dvti_activation_number_describe};
+	return dvti_activation_number("dvt_nn_elu", &kind, "alpha", alpha);
+}
+
+/* ---- PReLU: the slope is named alpha, as in Gluon ---- */
+static dvt_array *dvti_prelu_forward(dvt_block *self, void *user, dvt_array *x) {
+	dvt_array *alpha = dvt_block_data(self, "alpha", dvt_ctx_of(x));
+	(void)user;
+	return alpha ? dvt_prelu(x, alpha) : NULL;
+}
+
+static size_t dvti_prelu_describe(const dvt_block *self, void *user, char *buffer, size_t size) {
+	dvti_text text = dvti_text_begin(buffer, size);
+	(void)user;
+	dvti_text_add(&text, "PReLU(in_channels=%lld)",
+				  (long long)dvt_param_shape(self->param[0]).dim[0]);
+	return text.length;
+}
+
+DVT_API dvt_block *dvt_nn_prelu(int64_t channels) {
+	static const dvti_nn_kind kind = {"PReLU", "prelu", dvti_prelu_forward, NULL,
+									  dvti_prelu_describe};
+	dvt_block *block;
+	if (channels < 1) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "dvt_nn_prelu: channels is %lld; expected 1 or more: one slope, "
+				  "or one for each channel",
+				  (long long)channels);
+		return NULL;
+	}
+	block = dvti_nn_block("dvt_nn_prelu", &kind, NULL, 0);
+	if (block &&
+		!dvt_block_add_param(block, "alpha", DVT_SHAPE(channels), DVT_F32, dvt_init_constant(0.25)))
+		return dvti_block_discard(block);
+	return block;
+}
+/* ==== end block_activation.c ==== */
+/* ==== begin src/6_nn/block_basic.c ==== */
+/* Sequential, Dense, Flatten, Dropout, Embedding. Each is a block like those that users
+   write, with its settings as the user pointer. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/6_nn/block_basic.c"
+#endif
 
 /* ---- settings of a block ---- */
 static void *dvti_nn_state(const char *function, size_t bytes) {
@@ -55621,32 +57135,6 @@ DVT_API dvt_block *dvt_nn_flatten(void) {
 	return dvti_block_make("dvt_nn_flatten", &desc, "flatten", NULL);
 }
 
-/* ---- Activation ---- */
-static dvt_array *dvti_activation_forward(dvt_block *self, void *user, dvt_array *x) {
-	(void)self;
-	return dvti_activate(x, *(const dvt_activation *)user);
-}
-
-static size_t dvti_activation_describe(const dvt_block *self, void *user, char *buffer,
-									   size_t size) {
-	dvti_text text = dvti_text_begin(buffer, size);
-	(void)self;
-	dvti_text_add(&text, "%s", dvti_activation_text(*(const dvt_activation *)user));
-	return text.length;
-}
-
-DVT_API dvt_block *dvt_nn_activation(dvt_activation activation) {
-	const char *function = "dvt_nn_activation";
-	dvt_block_desc desc =
-		dvti_nn_desc("Activation", dvti_activation_forward, dvti_activation_describe);
-	dvt_activation *state;
-	if (!dvti_activation_ok(function, activation) ||
-		!(state = (dvt_activation *)dvti_nn_state(function, sizeof *state)))
-		return NULL;
-	*state = activation;
-	return dvti_block_make(function, &desc, "activation", state);
-}
-
 /* ---- Dropout ---- */
 static dvt_array *dvti_dropout_block_forward(dvt_block *self, void *user, dvt_array *x) {
 	(void)self;
@@ -55715,22 +57203,14 @@ DVT_API dvt_block *dvt_nn_embedding(int64_t count, int64_t units) {
 }
 /* ==== end block_basic.c ==== */
 /* ==== begin src/6_nn/block_conv.c ==== */
-/* Conv2D and pooling. Settings are checked once, when the block is made. Printing and computing
-   resolve pairs with the same functions, dvti_pair and dvti_padding. */
+/* Conv1D, Conv2D and their transposes: one block with different settings, which are checked once,
+   when it is made. Printing and computing resolve pairs with the same functions, dvti_pair and
+   dvti_padding. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/6_nn/block_conv.c"
+#line 4 "src/6_nn/block_conv.c"
 #endif
 
-static void *dvti_nn_conv_state(const char *function, const void *settings, size_t bytes) {
-	void *state = dvti_alloc(bytes);
-	if (state)
-		memcpy(state, settings, bytes);
-	else
-		dvti_fail_memory(function, (int64_t)bytes);
-	return state;
-}
-
-static bool dvti_nn_pair_ok(const char *function, const char *what, const int *pair, int least) {
+DVTI_FN bool dvti_nn_pair_ok(const char *function, const char *what, const int *pair, int least) {
 	if (pair[0] >= least && pair[1] >= least)
 		return true;
 	dvti_fail(DVT_ERR_RANGE, "%s: %s is (%d, %d); expected at least %d in both places", function,
@@ -55738,63 +57218,110 @@ static bool dvti_nn_pair_ok(const char *function, const char *what, const int *p
 	return false;
 }
 
-/* ---- Conv2D ---- */
-/* Checks that x is a batch of images with this number of channels. */
-static bool dvti_conv_block_accepts(const dvt_array *x, int64_t channels) {
-	if (x->shape.ndim == 4 && x->shape.dim[1] == channels)
+/* One axis is the second place of each pair, with 1 or 0 in the first. */
+typedef struct dvti_conv_settings {
+	dvt_nn_conv2d_desc d;
+	int output_padding[2];
+	int axes; /* 1 or 2 */
+	bool transpose;
+} dvti_conv_settings;
+
+static const char *dvti_conv_block_axes(const dvti_conv_settings *c) {
+	return c->axes == 1 ? "width" : "height, width";
+}
+
+/* Returns the shape of the weight: (out, in / groups, ...), transposed (in, out / groups, ...). */
+static dvt_shape dvti_conv_block_weight(const dvti_conv_settings *c, int64_t in) {
+	const dvt_nn_conv2d_desc *d = &c->d;
+	int64_t first = c->transpose ? in : d->channels, second = c->transpose ? d->channels : in;
+	second /= d->options.groups;
+	return c->axes == 1 ? DVT_SHAPE(first, second, d->kernel[1])
+						: DVT_SHAPE(first, second, d->kernel[0], d->kernel[1]);
+}
+
+/* Checks that x is a batch of images, or rows, with this number of channels. */
+static bool dvti_conv_block_accepts(const dvti_conv_settings *c, const dvt_array *x,
+									int64_t channels) {
+	if (x->shape.ndim == c->axes + 2 && x->shape.dim[1] == channels)
 		return true;
 	dvti_fail(DVT_ERR_SHAPE,
-			  "x is %s; expected (batch, %lld, height, width): reshape it, or make the block for "
-			  "other channels",
-			  dvti_describe(x), (long long)channels);
+			  "x is %s; expected (batch, %lld, %s): reshape it, or make the block for other "
+			  "channels",
+			  dvti_describe(x), (long long)channels, dvti_conv_block_axes(c));
 	return false;
 }
 
 static dvt_array *dvti_conv_block_forward(dvt_block *self, void *user, dvt_array *x) {
-	const dvt_nn_conv2d_desc *d = (const dvt_nn_conv2d_desc *)user;
+	const dvti_conv_settings *c = (const dvti_conv_settings *)user;
+	const dvt_nn_conv2d_desc *d = &c->d;
 	dvt_ctx ctx = dvt_ctx_of(x);
 	dvt_array *w = dvt_block_data(self, "weight", ctx), *b = NULL;
 	if (!w || (!d->no_bias && !(b = dvt_block_data(self, "bias", ctx))))
 		return NULL;
-	if (!dvti_conv_block_accepts(x, w->shape.dim[1] * d->options.groups))
+	if (!dvti_conv_block_accepts(
+			c, x, c->transpose ? w->shape.dim[0] : w->shape.dim[1] * d->options.groups))
 		return NULL;
-	x = dvti_conv2d_layer(x, w, b, &d->options, d->activation == DVT_RELU);
-	return x && d->activation != DVT_RELU ? dvti_activate(x, d->activation) : x;
+	if (c->transpose)
+		x = dvti_deconv(c->axes, x, w, b, &d->options, c->output_padding);
+	else
+		x = dvti_conv_layer(c->axes, x, w, b, &d->options, d->activation == DVT_RELU);
+	if (!x || (d->activation == DVT_RELU && !c->transpose))
+		return x;
+	return dvti_activate(x, d->activation);
 }
 
 static dvt_status dvti_conv_block_infer(dvt_block *self, void *user, dvt_array *x) {
-	const dvt_nn_conv2d_desc *d = (const dvt_nn_conv2d_desc *)user;
+	const dvti_conv_settings *c = (const dvti_conv_settings *)user;
+	const dvt_conv2d_options *p = &c->d.options;
 	dvt_shape w;
-	if (x->shape.ndim != 4 || x->shape.dim[1] == 0 || x->shape.dim[1] % d->options.groups != 0)
+	if (x->shape.ndim != c->axes + 2 || x->shape.dim[1] == 0 || x->shape.dim[1] % p->groups != 0)
 		return dvti_fail(DVT_ERR_SHAPE,
 						 "in_channels cannot be inferred from x %s; expected (batch, channels, "
-						 "height, width) with channels that groups (%d) divide",
-						 dvti_describe(x), d->options.groups);
-	w = DVT_SHAPE(d->channels, x->shape.dim[1] / d->options.groups, d->kernel[0], d->kernel[1]);
-	if (!dvti_conv2d_accepts("dvt_conv2d", x, w, &d->options))
+						 "%s) with channels that groups (%d) divide",
+						 dvti_describe(x), dvti_conv_block_axes(c), p->groups);
+	w = dvti_conv_block_weight(c, x->shape.dim[1]);
+	if (c->transpose
+			? !dvti_deconv_accepts(c->axes == 1 ? "dvt_conv1d_transpose" : "dvt_conv2d_transpose",
+								   x, w, p, c->output_padding)
+			: !dvti_conv_accepts(c->axes == 1 ? "dvt_conv1d" : "dvt_conv2d", x, w, p))
 		return dvti_failure();
 	return dvt_param_set_shape(dvt_block_param(self, "weight"), w);
 }
 
+/* Adds ", what=(3, 3)", or "(3,)" for one axis. */
+static void dvti_conv_block_pair(dvti_text *text, const dvti_conv_settings *c, const char *what,
+								 const int *pair) {
+	if (c->axes == 1)
+		dvti_text_add(text, ", %s=(%d,)", what, pair[1]);
+	else
+		dvti_text_add(text, ", %s=(%d, %d)", what, pair[0], pair[1]);
+}
+
+/* Describes the block as Gluon does, which prints the weight's second extent as number of inputs.
+   The transposes print the number itself. */
 static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *buffer,
 									   size_t size) {
-	const dvt_nn_conv2d_desc *d = (const dvt_nn_conv2d_desc *)user;
+	const dvti_conv_settings *c = (const dvti_conv_settings *)user;
+	const dvt_nn_conv2d_desc *d = &c->d;
 	const dvt_conv2d_options *p = &d->options;
-	dvt_shape shape = dvt_param_shape(self->param[0]);
+	int64_t in = dvt_param_shape(self->param[0]).dim[c->transpose ? 0 : 1];
 	dvti_text text = dvti_text_begin(buffer, size);
 	int padding[2];
-	dvti_text_add(&text, "Conv2D(");
-	if (shape.dim[1])
-		dvti_text_add(&text, "%lld", (long long)shape.dim[1]);
+	dvti_text_add(&text, "%s(", self->desc.kind);
+	if (in)
+		dvti_text_add(&text, "%lld", (long long)in);
 	else
 		dvti_text_add(&text, "None");
-	dvti_text_add(&text, " -> %lld, kernel_size=(%d, %d), stride=(%d, %d)", (long long)d->channels,
-				  d->kernel[0], d->kernel[1], p->stride[0], p->stride[1]);
+	dvti_text_add(&text, " -> %lld", (long long)d->channels);
+	dvti_conv_block_pair(&text, c, "kernel_size", d->kernel);
+	dvti_conv_block_pair(&text, c, "stride", p->stride);
 	dvti_padding(p->padding, padding);
 	if (padding[0] || padding[1])
-		dvti_text_add(&text, ", padding=(%d, %d)", padding[0], padding[1]);
+		dvti_conv_block_pair(&text, c, "padding", padding);
 	if (p->dilation[0] != 1 || p->dilation[1] != 1)
-		dvti_text_add(&text, ", dilation=(%d, %d)", p->dilation[0], p->dilation[1]);
+		dvti_conv_block_pair(&text, c, "dilation", p->dilation);
+	if (c->output_padding[0] || c->output_padding[1])
+		dvti_conv_block_pair(&text, c, "output_padding", c->output_padding);
 	if (p->groups != 1)
 		dvti_text_add(&text, ", groups=%d", p->groups);
 	if (d->no_bias)
@@ -55805,20 +57332,33 @@ static size_t dvti_conv_block_describe(const dvt_block *self, void *user, char *
 	return text.length;
 }
 
-/* Fills in the defaults of d and checks it. The padding stays as given: dvt_conv2d resolves it. */
-static bool dvti_conv_block_resolve(const char *function, dvt_nn_conv2d_desc *d) {
-	int padding[2];
+/* Fills in the defaults and checks the settings. The padding stays as given: the operation resolves
+   it. */
+static bool dvti_conv_block_resolve(const char *function, dvti_conv_settings *c) {
+	dvt_nn_conv2d_desc *d = &c->d;
+	int padding[2], k;
 	dvti_pair(d->kernel, 0, d->kernel);
 	dvti_pair(d->options.stride, 1, d->options.stride);
 	dvti_pair(d->options.dilation, 1, d->options.dilation);
 	dvti_padding(d->options.padding, padding);
+	dvti_padding(c->output_padding, c->output_padding);
 	if (d->options.groups == 0)
 		d->options.groups = 1;
 	if (!dvti_nn_pair_ok(function, "kernel", d->kernel, 1) ||
 		!dvti_nn_pair_ok(function, "stride", d->options.stride, 1) ||
 		!dvti_nn_pair_ok(function, "padding", padding, 0) ||
-		!dvti_nn_pair_ok(function, "dilation", d->options.dilation, 1))
+		!dvti_nn_pair_ok(function, "dilation", d->options.dilation, 1) ||
+		!dvti_nn_pair_ok(function, "output_padding", c->output_padding, 0))
 		return false;
+	for (k = 0; k < 2; k++)
+		if (c->output_padding[k] >= d->options.stride[k]) {
+			dvti_fail(DVT_ERR_RANGE,
+					  "%s: output_padding is (%d, %d) and stride (%d, %d); expected less than the "
+					  "stride",
+					  function, c->output_padding[0], c->output_padding[1], d->options.stride[0],
+					  d->options.stride[1]);
+			return false;
+		}
 	if (d->channels < 1 || d->in_channels < 0 || d->options.groups < 1 ||
 		d->channels % d->options.groups != 0 || d->in_channels % d->options.groups != 0) {
 		dvti_fail(DVT_ERR_RANGE,
@@ -55835,159 +57375,127 @@ static bool dvti_conv_block_resolve(const char *function, dvt_nn_conv2d_desc *d)
 	return dvti_activation_ok(function, d->activation);
 }
 
-static dvt_block *dvti_conv_block_make(const char *function, dvt_nn_conv2d_desc d) {
-	dvt_block_desc desc;
+static dvt_block *dvti_conv_block_make(const char *function, dvti_conv_settings *c) {
+	static const char *const names[2][2] = {{"Conv1D", "Conv1DTranspose"},
+											{"Conv2D", "Conv2DTranspose"}};
+	dvti_nn_kind kind = {NULL, "conv", dvti_conv_block_forward, dvti_conv_block_infer,
+						 dvti_conv_block_describe};
 	dvt_block *block;
-	void *state;
-	if (!dvti_conv_block_resolve(function, &d) ||
-		!(state = dvti_nn_conv_state(function, &d, sizeof d)))
+	if (!dvti_conv_block_resolve(function, c))
 		return NULL;
-	memset(&desc, 0, sizeof desc);
-	desc.kind = "Conv2D";
-	desc.forward = dvti_conv_block_forward;
-	desc.infer = dvti_conv_block_infer;
-	desc.describe = dvti_conv_block_describe;
-	block = dvti_block_make(function, &desc, "conv", state);
-	if (block && (!dvt_block_add_param(block, "weight",
-									   DVT_SHAPE(d.channels, d.in_channels / d.options.groups,
-												 d.kernel[0], d.kernel[1]),
-									   d.dtype, d.weight_init) ||
-				  (!d.no_bias && !dvt_block_add_param(block, "bias", DVT_SHAPE(d.channels), d.dtype,
-													  d.bias_init))))
+	kind.kind = names[c->axes - 1][c->transpose];
+	block = dvti_nn_block(function, &kind, c, sizeof *c);
+	if (block && (!dvt_block_add_param(block, "weight", dvti_conv_block_weight(c, c->d.in_channels),
+									   c->d.dtype, c->d.weight_init) ||
+				  (!c->d.no_bias && !dvt_block_add_param(block, "bias", DVT_SHAPE(c->d.channels),
+														 c->d.dtype, c->d.bias_init))))
 		return dvti_block_discard(block);
 	return block;
 }
 
+/* Returns the settings of the short constructors. */
+static dvti_conv_settings dvti_conv_settings_of(int axes, bool transpose, int64_t channels,
+												int kernel, int stride, dvt_activation activation) {
+	dvti_conv_settings c;
+	memset(&c, 0, sizeof c);
+	c.axes = axes;
+	c.transpose = transpose;
+	c.d.channels = channels;
+	c.d.kernel[axes == 1] = kernel;
+	c.d.options.stride[axes == 1] = stride;
+	c.d.activation = activation;
+	if (axes == 1) {
+		c.d.kernel[0] = kernel != 0; /* (0, 0) is refused; (1, 0) would mean (1, 1) */
+		c.d.options.stride[0] = c.d.options.dilation[0] = 1;
+	}
+	return c;
+}
+
+/* Copies the fields that all descriptors have. */
+#define DVTI_CONV_BLOCK_FIELDS(c, desc) \
+	((c).d.in_channels = (desc)->in_channels, (c).d.no_bias = (desc)->no_bias, \
+	 (c).d.weight_init = (desc)->weight_init, (c).d.bias_init = (desc)->bias_init, \
+	 (c).d.dtype = (desc)->dtype)
+
+static dvt_block *dvti_conv1d_block(const char *function, const dvt_nn_conv1d_desc *desc,
+									bool transpose) {
+	dvti_conv_settings c;
+	if (!desc) {
+		dvti_null(function, "desc");
+		return NULL;
+	}
+	c = dvti_conv_settings_of(1, transpose, desc->channels, desc->kernel, 0, desc->activation);
+	DVTI_CONV_BLOCK_FIELDS(c, desc);
+	c.d.options = dvti_conv1d_pairs(&desc->options);
+	c.output_padding[1] = desc->output_padding;
+	if (desc->output_padding && !transpose) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: output_padding is %d; expected 0: only transposed convolutions have one",
+				  function, desc->output_padding);
+		return NULL;
+	}
+	return dvti_conv_block_make(function, &c);
+}
+
 DVT_API dvt_block *dvt_nn_conv2d_with(const dvt_nn_conv2d_desc *desc) {
-	if (desc)
-		return dvti_conv_block_make("dvt_nn_conv2d_with", *desc);
-	dvti_null("dvt_nn_conv2d_with", "desc");
-	return NULL;
+	dvti_conv_settings c = dvti_conv_settings_of(2, false, 0, 0, 0, DVT_IDENTITY);
+	if (!desc) {
+		dvti_null("dvt_nn_conv2d_with", "desc");
+		return NULL;
+	}
+	c.d = *desc;
+	return dvti_conv_block_make("dvt_nn_conv2d_with", &c);
 }
 
 DVT_API dvt_block *dvt_nn_conv2d(int64_t channels, int kernel, dvt_activation activation) {
-	dvt_nn_conv2d_desc desc;
-	memset(&desc, 0, sizeof desc);
-	desc.channels = channels;
-	desc.kernel[0] = kernel;
-	desc.activation = activation;
-	return dvti_conv_block_make("dvt_nn_conv2d", desc);
+	dvti_conv_settings c = dvti_conv_settings_of(2, false, channels, kernel, 0, activation);
+	return dvti_conv_block_make("dvt_nn_conv2d", &c);
 }
 
-/* ---- pooling ---- */
-typedef struct dvti_pool_block {
-	dvt_pool2d_options params;
-	bool average;
-} dvti_pool_block;
-
-static dvt_array *dvti_pool_block_forward(dvt_block *self, void *user, dvt_array *x) {
-	const dvti_pool_block *pool = (const dvti_pool_block *)user;
-	(void)self;
-	return pool->average ? dvt_avg_pool2d(x, &pool->params) : dvt_max_pool2d(x, &pool->params);
-}
-
-/* Describes the block. As in Gluon, global pools print a window of 1 and ceil_mode. */
-static size_t dvti_pool_block_describe(const dvt_block *self, void *user, char *buffer,
-									   size_t size) {
-	const dvti_pool_block *pool = (const dvti_pool_block *)user;
-	dvt_pool2d_options p = pool->params;
-	dvti_text text = dvti_text_begin(buffer, size);
-	int window[2], stride[2], padding[2];
-	if (p.global) {
-		memset(&p, 0, sizeof p);
-		p.size[0] = p.stride[0] = 1;
-		p.global = p.ceil_mode = true;
-	}
-	dvti_pool2d_pairs(&p, window, stride, padding);
-	dvti_text_add(&text,
-				  "%s(size=(%d, %d), stride=(%d, %d), padding=(%d, %d), ceil_mode=%s, "
-				  "global_pool=%s, pool_type=%s, layout=NCHW)",
-				  self->desc.kind, window[0], window[1], stride[0], stride[1], padding[0],
-				  padding[1], p.ceil_mode ? "True" : "False", p.global ? "True" : "False",
-				  pool->average ? "avg" : "max");
-	return text.length;
-}
-
-/* Checks p and leaves it unchanged: the operations resolve it. */
-static bool dvti_pool_block_ok(const char *function, const dvt_pool2d_options *p) {
-	int size[2], stride[2], padding[2];
-	if (p->global)
-		return true;
-	dvti_pool2d_pairs(p, size, stride, padding);
-	if (!dvti_nn_pair_ok(function, "size", size, 1) ||
-		!dvti_nn_pair_ok(function, "stride", stride, 1) ||
-		!dvti_nn_pair_ok(function, "padding", padding, 0))
-		return false;
-	if (padding[0] > size[0] / 2 || padding[1] > size[1] / 2) {
-		dvti_fail(DVT_ERR_RANGE,
-				  "%s: padding is (%d, %d) and size (%d, %d); expected at most half the size",
-				  function, padding[0], padding[1], size[0], size[1]);
-		return false;
-	}
-	return true;
-}
-
-static dvt_block *dvti_pool_block_make(const char *function, const dvt_pool2d_options *p,
-									   bool average) {
-	dvt_block_desc desc;
-	dvti_pool_block pool;
-	void *state;
-	memset(&pool, 0, sizeof pool);
-	pool.params = *p;
-	pool.average = average;
-	if (!dvti_pool_block_ok(function, p) ||
-		!(state = dvti_nn_conv_state(function, &pool, sizeof pool)))
+DVT_API dvt_block *dvt_nn_conv2d_transpose_with(const dvt_nn_conv2d_transpose_desc *desc) {
+	dvti_conv_settings c = dvti_conv_settings_of(2, true, 0, 0, 0, DVT_IDENTITY);
+	if (!desc) {
+		dvti_null("dvt_nn_conv2d_transpose_with", "desc");
 		return NULL;
-	memset(&desc, 0, sizeof desc);
-	desc.kind = average     ? p->global ? "GlobalAvgPool2D" : "AvgPool2D"
-				: p->global ? "GlobalMaxPool2D"
-							: "MaxPool2D";
-	desc.forward = dvti_pool_block_forward;
-	desc.describe = dvti_pool_block_describe;
-	return dvti_block_make(function, &desc, "pool", state);
+	}
+	c.d.channels = desc->channels;
+	memcpy(c.d.kernel, desc->kernel, sizeof c.d.kernel);
+	c.d.activation = desc->activation;
+	DVTI_CONV_BLOCK_FIELDS(c, desc);
+	c.d.options = desc->options.conv;
+	memcpy(c.output_padding, desc->options.output_padding, sizeof c.output_padding);
+	return dvti_conv_block_make("dvt_nn_conv2d_transpose_with", &c);
 }
 
-static dvt_block *dvti_pool_block_simple(const char *function, int size, int stride, bool average) {
-	dvt_pool2d_options p;
-	memset(&p, 0, sizeof p);
-	p.size[0] = size;
-	p.stride[0] = stride;
-	return dvti_pool_block_make(function, &p, average);
+DVT_API dvt_block *dvt_nn_conv2d_transpose(int64_t channels, int kernel, int stride,
+										   dvt_activation activation) {
+	dvti_conv_settings c = dvti_conv_settings_of(2, true, channels, kernel, stride, activation);
+	return dvti_conv_block_make("dvt_nn_conv2d_transpose", &c);
 }
 
-static dvt_block *dvti_pool_block_with(const char *function, const dvt_pool2d_options *p,
-									   bool average) {
-	if (p)
-		return dvti_pool_block_make(function, p, average);
-	dvti_null(function, "p");
-	return NULL;
+DVT_API dvt_block *dvt_nn_conv1d_with(const dvt_nn_conv1d_desc *desc) {
+	return dvti_conv1d_block("dvt_nn_conv1d_with", desc, false);
 }
 
-DVT_API dvt_block *dvt_nn_max_pool2d(int size, int stride) {
-	return dvti_pool_block_simple("dvt_nn_max_pool2d", size, stride, false);
+DVT_API dvt_block *dvt_nn_conv1d(int64_t channels, int kernel, dvt_activation activation) {
+	dvti_conv_settings c = dvti_conv_settings_of(1, false, channels, kernel, 0, activation);
+	return dvti_conv_block_make("dvt_nn_conv1d", &c);
 }
 
-DVT_API dvt_block *dvt_nn_avg_pool2d(int size, int stride) {
-	return dvti_pool_block_simple("dvt_nn_avg_pool2d", size, stride, true);
+DVT_API dvt_block *dvt_nn_conv1d_transpose_with(const dvt_nn_conv1d_desc *desc) {
+	return dvti_conv1d_block("dvt_nn_conv1d_transpose_with", desc, true);
 }
 
-DVT_API dvt_block *dvt_nn_max_pool2d_with(const dvt_pool2d_options *p) {
-	return dvti_pool_block_with("dvt_nn_max_pool2d_with", p, false);
+DVT_API dvt_block *dvt_nn_conv1d_transpose(int64_t channels, int kernel, int stride,
+										   dvt_activation activation) {
+	dvti_conv_settings c = dvti_conv_settings_of(1, true, channels, kernel, stride, activation);
+	return dvti_conv_block_make("dvt_nn_conv1d_transpose", &c);
 }
 
-DVT_API dvt_block *dvt_nn_avg_pool2d_with(const dvt_pool2d_options *p) {
-	return dvti_pool_block_with("dvt_nn_avg_pool2d_with", p, true);
-}
-
-DVT_API dvt_block *dvt_nn_global_avg_pool2d(void) {
-	dvt_pool2d_options p;
-	memset(&p, 0, sizeof p);
-	p.global = true;
-	return dvti_pool_block_make("dvt_nn_global_avg_pool2d", &p, true);
-}
+#undef DVTI_CONV_BLOCK_FIELDS
 /* ==== end block_conv.c ==== */
 /* ==== begin src/6_nn/block_norm.c ==== */
-/* BatchNorm and LayerNorm. */
+/* BatchNorm, LayerNorm, RMSNorm, GroupNorm, InstanceNorm. */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/6_nn/block_norm.c"
 #endif
@@ -56184,7 +57692,911 @@ DVT_API dvt_block *dvt_nn_layer_norm(void) {
 		return dvti_block_discard(block);
 	return block;
 }
+
+/* ---- RMSNorm, GroupNorm, InstanceNorm ---- */
+typedef struct dvti_norm_block {
+	int axis;   /* of gamma and beta: -1 in RMSNorm, else 1 */
+	int groups; /* GroupNorm only */
+	double epsilon;
+	bool no_scale;
+} dvti_norm_block;
+
+/* Returns the extent of gamma's axis; 0 when x has no such axis, or groups do not divide it. */
+static int64_t dvti_norm_block_extent(const dvti_norm_block *d, const dvt_array *x) {
+	int axis = d->axis < 0 ? x->shape.ndim - 1 : d->axis;
+	int64_t extent = axis >= 0 && axis < x->shape.ndim ? x->shape.dim[axis] : 0;
+	return d->groups && extent % d->groups ? 0 : extent;
+}
+
+static dvt_array *dvti_norm_block_forward(dvt_block *self, void *user, dvt_array *x) {
+	const dvti_norm_block *d = (const dvti_norm_block *)user;
+	dvt_ctx ctx = dvt_ctx_of(x);
+	dvt_array *gamma = dvt_block_data(self, "gamma", ctx), *beta = NULL;
+	if (!gamma || (self->n_param > 1 && !(beta = dvt_block_data(self, "beta", ctx))))
+		return NULL;
+	if (dvti_norm_block_extent(d, x) != gamma->shape.dim[0]) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "x is %s; expected an extent of %lld on axis %d: transpose it, or make the block "
+				  "for other sizes",
+				  dvti_describe(x), (long long)gamma->shape.dim[0], d->axis);
+		return NULL;
+	}
+	if (!beta)
+		return dvt_rms_norm(x, gamma, d->epsilon);
+	if (d->groups)
+		return dvt_group_norm(x, d->groups, gamma, beta, d->epsilon);
+	gamma = d->no_scale ? dvt_ones_like(gamma) : gamma;
+	return gamma ? dvt_instance_norm(x, gamma, beta, d->epsilon) : NULL;
+}
+
+static dvt_status dvti_norm_block_infer(dvt_block *self, void *user, dvt_array *x) {
+	const dvti_norm_block *d = (const dvti_norm_block *)user;
+	int64_t extent = dvti_norm_block_extent(d, x);
+	dvt_status status = DVT_OK;
+	size_t i;
+	if (extent == 0)
+		return dvti_fail(DVT_ERR_SHAPE,
+						 "in_channels cannot be inferred from x %s; expected elements on axis %d, "
+						 "in a number that %d divides",
+						 dvti_describe(x), d->axis, d->groups ? d->groups : 1);
+	for (i = 0; i < self->n_param && status == DVT_OK; i++)
+		status = dvt_param_set_shape(self->param[i], DVT_SHAPE(extent));
+	return status;
+}
+
+static size_t dvti_norm_block_describe(const dvt_block *self, void *user, char *buffer,
+									   size_t size) {
+	const dvti_norm_block *d = (const dvti_norm_block *)user;
+	dvti_text text = dvti_text_begin(buffer, size);
+	dvti_text_add(&text, "%s(eps=%s", self->desc.kind, dvti_python_number(d->epsilon));
+	if (d->groups)
+		dvti_text_add(&text, ", num_groups=%d", d->groups);
+	else if (d->axis == 1)
+		dvti_text_add(&text, ", axis=1");
+	if (self->n_param > 1)
+		dvti_text_add(&text, ", center=True, scale=%s", d->no_scale ? "False" : "True");
+	dvti_text_add(&text, ", in_channels=%lld)", (long long)dvt_param_shape(self->param[0]).dim[0]);
+	return text.length;
+}
+
+static dvt_block *dvti_norm_block_make(const char *function, const char *kind, const char *stem,
+									   int groups, double epsilon, bool no_scale) {
+	dvti_nn_kind of = {NULL, NULL, dvti_norm_block_forward, dvti_norm_block_infer,
+					   dvti_norm_block_describe};
+	dvti_norm_block d;
+	dvt_block *block;
+	memset(&d, 0, sizeof d);
+	of.kind = kind;
+	of.stem = stem;
+	d.axis = groups < 0 ? -1 : 1;
+	d.groups = groups < 0 ? 0 : groups;
+	d.epsilon = epsilon;
+	d.no_scale = no_scale;
+	block = dvti_nn_block(function, &of, &d, sizeof d);
+	if (block && (!dvti_norm_add(block, "gamma", 0, no_scale) ||
+				  (groups >= 0 && !dvti_norm_add(block, "beta", 0, false))))
+		return dvti_block_discard(block);
+	return block;
+}
+
+DVT_API dvt_block *dvt_nn_rms_norm(double epsilon) {
+	if (epsilon >= 0 && epsilon - epsilon == 0)
+		return dvti_norm_block_make("dvt_nn_rms_norm", "RMSNorm", "rmsnorm", -1,
+									epsilon > 0 ? epsilon : 1e-6, false);
+	dvti_fail(DVT_ERR_RANGE,
+			  "dvt_nn_rms_norm: epsilon is %g; expected a positive number, or 0 for "
+			  "1e-6",
+			  epsilon);
+	return NULL;
+}
+
+DVT_API dvt_block *dvt_nn_group_norm(int groups) {
+	if (groups > 0)
+		return dvti_norm_block_make("dvt_nn_group_norm", "GroupNorm", "groupnorm", groups, 1e-5,
+									false);
+	dvti_fail(DVT_ERR_RANGE, "dvt_nn_group_norm: groups is %d; expected 1 or more", groups);
+	return NULL;
+}
+
+DVT_API dvt_block *dvt_nn_instance_norm(bool scale) {
+	return dvti_norm_block_make("dvt_nn_instance_norm", "InstanceNorm", "instancenorm", 0, 1e-5,
+								!scale);
+}
 /* ==== end block_norm.c ==== */
+/* ==== begin src/6_nn/block_pool.c ==== */
+/* Pooling and resizing. Settings are checked once, when the block is made. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/6_nn/block_pool.c"
+#endif
+
+/* One axis is the second place of each pair, with 1 or 0 in the first. */
+typedef struct dvti_pool_block {
+	dvt_pool2d_options params;
+	dvt_pool1d_options row; /* for one axis; params has the same in pairs */
+	bool average, one_axis;
+} dvti_pool_block;
+
+static dvt_array *dvti_pool_block_forward(dvt_block *self, void *user, dvt_array *x) {
+	const dvti_pool_block *pool = (const dvti_pool_block *)user;
+	(void)self;
+	if (pool->one_axis)
+		return pool->average ? dvt_avg_pool1d(x, &pool->row) : dvt_max_pool1d(x, &pool->row);
+	return pool->average ? dvt_avg_pool2d(x, &pool->params) : dvt_max_pool2d(x, &pool->params);
+}
+
+/* Describes the block. As in Gluon, global pools print a window of 1 and ceil_mode. */
+static size_t dvti_pool_block_describe(const dvt_block *self, void *user, char *buffer,
+									   size_t size) {
+	const dvti_pool_block *pool = (const dvti_pool_block *)user;
+	dvt_pool2d_options p = pool->params;
+	dvti_text text = dvti_text_begin(buffer, size);
+	int window[2], stride[2], padding[2];
+	if (p.global) {
+		memset(&p, 0, sizeof p);
+		p.size[0] = p.stride[0] = 1;
+		p.global = p.ceil_mode = true;
+	}
+	dvti_pool2d_pairs(&p, window, stride, padding);
+	if (pool->one_axis)
+		dvti_text_add(&text, "%s(size=(%d,), stride=(%d,), padding=(%d,)", self->desc.kind,
+					  window[1], stride[1], padding[1]);
+	else
+		dvti_text_add(&text, "%s(size=(%d, %d), stride=(%d, %d), padding=(%d, %d)", self->desc.kind,
+					  window[0], window[1], stride[0], stride[1], padding[0], padding[1]);
+	dvti_text_add(&text, ", ceil_mode=%s, global_pool=%s, pool_type=%s, layout=%s)",
+				  p.ceil_mode ? "True" : "False", p.global ? "True" : "False",
+				  pool->average ? "avg" : "max", pool->one_axis ? "NCW" : "NCHW");
+	return text.length;
+}
+
+/* Checks p and leaves it unchanged: the operations resolve it. */
+static bool dvti_pool_block_ok(const char *function, const dvt_pool2d_options *p) {
+	int size[2], stride[2], padding[2];
+	if (p->global)
+		return true;
+	dvti_pool2d_pairs(p, size, stride, padding);
+	if (!dvti_nn_pair_ok(function, "size", size, 1) ||
+		!dvti_nn_pair_ok(function, "stride", stride, 1) ||
+		!dvti_nn_pair_ok(function, "padding", padding, 0))
+		return false;
+	if (padding[0] > size[0] / 2 || padding[1] > size[1] / 2) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: padding is (%d, %d) and size (%d, %d); expected at most half the size",
+				  function, padding[0], padding[1], size[0], size[1]);
+		return false;
+	}
+	return true;
+}
+
+static dvt_block *dvti_pool_block_new(const char *function, const dvti_pool_block *pool) {
+	/* [one axis][average][global] */
+	static const char *const names[2][2][2] = {
+		{{"MaxPool2D", "GlobalMaxPool2D"}, {"AvgPool2D", "GlobalAvgPool2D"}},
+		{{"MaxPool1D", "GlobalMaxPool1D"}, {"AvgPool1D", "GlobalAvgPool1D"}}};
+	dvti_nn_kind kind = {NULL, "pool", dvti_pool_block_forward, NULL, dvti_pool_block_describe};
+	kind.kind = names[pool->one_axis][pool->average][pool->params.global];
+	return dvti_pool_block_ok(function, &pool->params)
+			   ? dvti_nn_block(function, &kind, pool, sizeof *pool)
+			   : NULL;
+}
+
+static dvt_block *dvti_pool_block_make(const char *function, const dvt_pool2d_options *p,
+									   bool average) {
+	dvti_pool_block pool;
+	memset(&pool, 0, sizeof pool);
+	pool.params = *p;
+	pool.average = average;
+	return dvti_pool_block_new(function, &pool);
+}
+
+static dvt_block *dvti_pool_block_row(const char *function, int size, int stride, bool average,
+									  bool global) {
+	dvti_pool_block pool;
+	memset(&pool, 0, sizeof pool);
+	pool.row.size = size;
+	pool.row.stride = stride;
+	pool.row.global = global;
+	pool.params = dvti_pool1d_pairs(&pool.row);
+	pool.average = average;
+	pool.one_axis = true;
+	return dvti_pool_block_new(function, &pool);
+}
+
+static dvt_block *dvti_pool_block_simple(const char *function, int size, int stride, bool average) {
+	dvt_pool2d_options p;
+	memset(&p, 0, sizeof p);
+	p.size[0] = size;
+	p.stride[0] = stride;
+	return dvti_pool_block_make(function, &p, average);
+}
+
+static dvt_block *dvti_pool_block_with(const char *function, const dvt_pool2d_options *p,
+									   bool average) {
+	if (p)
+		return dvti_pool_block_make(function, p, average);
+	dvti_null(function, "p");
+	return NULL;
+}
+
+DVT_API dvt_block *dvt_nn_max_pool2d(int size, int stride) {
+	return dvti_pool_block_simple("dvt_nn_max_pool2d", size, stride, false);
+}
+
+DVT_API dvt_block *dvt_nn_avg_pool2d(int size, int stride) {
+	return dvti_pool_block_simple("dvt_nn_avg_pool2d", size, stride, true);
+}
+
+DVT_API dvt_block *dvt_nn_max_pool2d_with(const dvt_pool2d_options *p) {
+	return dvti_pool_block_with("dvt_nn_max_pool2d_with", p, false);
+}
+
+DVT_API dvt_block *dvt_nn_avg_pool2d_with(const dvt_pool2d_options *p) {
+	return dvti_pool_block_with("dvt_nn_avg_pool2d_with", p, true);
+}
+
+DVT_API dvt_block *dvt_nn_global_avg_pool2d(void) {
+	dvt_pool2d_options p;
+	memset(&p, 0, sizeof p);
+	p.global = true;
+	return dvti_pool_block_make("dvt_nn_global_avg_pool2d", &p, true);
+}
+
+DVT_API dvt_block *dvt_nn_max_pool1d(int size, int stride) {
+	return dvti_pool_block_row("dvt_nn_max_pool1d", size, stride, false, false);
+}
+
+DVT_API dvt_block *dvt_nn_avg_pool1d(int size, int stride) {
+	return dvti_pool_block_row("dvt_nn_avg_pool1d", size, stride, true, false);
+}
+
+DVT_API dvt_block *dvt_nn_global_avg_pool1d(void) {
+	return dvti_pool_block_row("dvt_nn_global_avg_pool1d", 0, 0, true, true);
+}
+
+/* ---- AdaptiveAvgPool2D ---- */
+static dvt_array *dvti_adaptive_block_forward(dvt_block *self, void *user, dvt_array *x) {
+	const int64_t *size = (const int64_t *)user;
+	(void)self;
+	return dvt_adaptive_avg_pool2d(x, size[0], size[1]);
+}
+
+static size_t dvti_adaptive_block_describe(const dvt_block *self, void *user, char *buffer,
+										   size_t size) {
+	const int64_t *extent = (const int64_t *)user;
+	dvti_text text = dvti_text_begin(buffer, size);
+	dvti_text_add(&text, "%s(output_size=(%lld, %lld))", self->desc.kind, (long long)extent[0],
+				  (long long)extent[1]);
+	return text.length;
+}
+
+DVT_API dvt_block *dvt_nn_adaptive_avg_pool2d(int64_t height, int64_t width) {
+	static const dvti_nn_kind kind = {"AdaptiveAvgPool2D", "pool", dvti_adaptive_block_forward,
+									  NULL, dvti_adaptive_block_describe};
+	const char *function = "dvt_nn_adaptive_avg_pool2d";
+	int64_t size[2];
+	size[0] = height;
+	size[1] = width;
+	if (height > 0 && width > 0)
+		return dvti_nn_block(function, &kind, size, sizeof size);
+	dvti_fail(DVT_ERR_RANGE, "%s: the result would be %lld x %lld; expected at least 1 x 1",
+			  function, (long long)height, (long long)width);
+	return NULL;
+}
+
+/* ---- UpSampling2D ---- */
+static dvt_array *dvti_upsample_block_forward(dvt_block *self, void *user, dvt_array *x) {
+	(void)self;
+	return dvt_upsample2d(x, (const dvt_upsample2d_options *)user);
+}
+
+static size_t dvti_upsample_block_describe(const dvt_block *self, void *user, char *buffer,
+										   size_t size) {
+	const dvt_upsample2d_options *p = (const dvt_upsample2d_options *)user;
+	dvti_text text = dvti_text_begin(buffer, size);
+	bool scale = p->scale[0] != 0;
+	dvti_text_add(&text, "%s(%s=(%lld, %lld), mode=%s%s)", self->desc.kind,
+				  scale ? "scale" : "size", scale ? (long long)p->scale[0] : (long long)p->size[0],
+				  scale ? (long long)p->scale[1] : (long long)p->size[1],
+				  p->bilinear ? "bilinear" : "nearest",
+				  p->bilinear && p->align_corners ? ", align_corners=True" : "");
+	return text.length;
+}
+
+static dvt_block *dvti_upsample_block(const char *function, dvt_upsample2d_options p) {
+	static const dvti_nn_kind kind = {"UpSampling2D", "upsampling", dvti_upsample_block_forward,
+									  NULL, dvti_upsample_block_describe};
+	dvti_pair(p.scale, 0, p.scale);
+	p.size[1] = p.size[1] ? p.size[1] : p.size[0];
+	if ((p.scale[0] != 0) != (p.size[0] != 0) && p.scale[0] >= 0 && p.scale[1] >= 0 &&
+		p.size[0] >= 0 && p.size[1] >= 0)
+		return dvti_nn_block(function, &kind, &p, sizeof p);
+	dvti_fail(DVT_ERR_RANGE,
+			  "%s: scale is (%d, %d) and size (%lld, %lld); expected one of them, positive",
+			  function, p.scale[0], p.scale[1], (long long)p.size[0], (long long)p.size[1]);
+	return NULL;
+}
+
+DVT_API dvt_block *dvt_nn_upsample2d(int scale, bool bilinear) {
+	dvt_upsample2d_options p;
+	memset(&p, 0, sizeof p);
+	p.scale[0] = scale;
+	p.bilinear = bilinear;
+	return dvti_upsample_block("dvt_nn_upsample2d", p);
+}
+
+DVT_API dvt_block *dvt_nn_upsample2d_with(const dvt_upsample2d_options *p) {
+	if (p)
+		return dvti_upsample_block("dvt_nn_upsample2d_with", *p);
+	dvti_null("dvt_nn_upsample2d_with", "p");
+	return NULL;
+}
+/* ==== end block_pool.c ==== */
+/* ==== begin src/6_nn/block_recurrent.c ==== */
+/* RNN, LSTM and GRU. One product computes i2h of all time steps, before the steps are visited. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/6_nn/block_recurrent.c"
+#endif
+
+typedef enum dvti_cell { DVTI_CELL_RNN, DVTI_CELL_LSTM, DVTI_CELL_GRU } dvti_cell;
+
+static const struct dvti_cell_row {
+	const char *kind, *stem, *make, *make_with;
+	int gates, states;
+} dvti_cells[] = {{"RNN", "rnn", "dvt_nn_rnn", "dvt_nn_rnn_with", 1, 1},
+				  {"LSTM", "lstm", "dvt_nn_lstm", "dvt_nn_lstm_with", 4, 2},
+				  {"GRU", "gru", "dvt_nn_gru", "dvt_nn_gru_with", 3, 1}};
+
+typedef struct dvti_recurrent {
+	dvt_nn_recurrent_desc desc; /* with its defaults resolved */
+	dvti_cell cell;
+	int gates, states, directions;
+} dvti_recurrent;
+
+/* The arrays of one dvt_recurrent_forward. */
+typedef struct dvti_recurrent_call {
+	const dvti_recurrent *r;
+	dvt_array *const *states; /* NULL: zeros */
+	dvt_array **next;         /* NULL: not wanted */
+	dvt_array **last;         /* the states of all layers: h of each, then c of each */
+} dvti_recurrent_call;
+
+/* ---- one time step ---- */
+static dvt_array *dvti_gate(dvt_array *x, int64_t hidden, int first, int n) {
+	return dvt_slice(x, 1, first * hidden, (first + n) * hidden, 1);
+}
+
+/* The sigmoid of all gates, also of g, which does not use it, is one operation instead of two. */
+static void dvti_lstm_step(int64_t hidden, dvt_array *gates, dvt_array **state) {
+	dvt_array *g = dvt_tanh(dvti_gate(gates, hidden, 2, 1)), *s = dvt_sigmoid(gates);
+	dvt_array *kept = dvt_mul(dvti_gate(s, hidden, 1, 1), state[1]);
+	state[1] = dvt_add(kept, dvt_mul(dvti_gate(s, hidden, 0, 1), g));
+	state[0] = dvt_mul(dvti_gate(s, hidden, 3, 1), dvt_tanh(state[1]));
+}
+
+static void dvti_gru_step(int64_t hidden, dvt_array *x, dvt_array *h2h, dvt_array **state) {
+	dvt_array *s = dvt_sigmoid(dvt_add(dvti_gate(x, hidden, 0, 2), dvti_gate(h2h, hidden, 0, 2)));
+	dvt_array *n = dvt_mul(dvti_gate(s, hidden, 0, 1), dvti_gate(h2h, hidden, 2, 1));
+	n = dvt_tanh(dvt_add(dvti_gate(x, hidden, 2, 1), n));
+	state[0] = dvt_add(n, dvt_mul(dvti_gate(s, hidden, 1, 1), dvt_sub(state[0], n)));
+}
+
+/* Replaces the states by the next ones. x is i2h of this step, (N, gates * hidden_size). */
+static bool dvti_recurrent_step(const dvti_recurrent *r, dvt_array *x, dvt_array *w, dvt_array *b,
+								dvt_array **state) {
+	dvt_array *h2h = dvti_linear(state[0], w, b, false);
+	int64_t hidden = r->desc.hidden_size;
+	if (!x || !h2h)
+		return false;
+	if (r->cell == DVTI_CELL_LSTM)
+		dvti_lstm_step(hidden, dvt_add(x, h2h), state);
+	else if (r->cell == DVTI_CELL_GRU)
+		dvti_gru_step(hidden, x, h2h, state);
+	else
+		state[0] = dvti_activate(dvt_add(x, h2h), r->desc.activation);
+	return state[0] != NULL;
+}
+
+/* ---- one direction of a layer ---- */
+/* Returns parameter number `which` of a direction of a layer, in the order of dvti_recurrent_add.
+   Returns NULL on failure. */
+static dvt_array *dvti_recurrent_data(dvt_block *self, const dvti_recurrent *r, int at, int which,
+									  dvt_ctx ctx) {
+	return dvt_param_data(self->param[at * (r->desc.no_bias ? 2 : 4) + which], ctx);
+}
+
+/* Sets the states before the first step. `at` counts the directions of all layers. */
+static bool dvti_recurrent_begin(const dvti_recurrent_call *call, int at, dvt_array *i2h,
+								 dvt_array **state) {
+	const dvti_recurrent *r = call->r;
+	int64_t batch = i2h->shape.dim[r->desc.layout == DVT_NTC ? 0 : 1];
+	int k;
+	for (k = 0; k < r->states; k++) {
+		state[k] = call->states ? dvt_index(call->states[k], at)
+								: dvt_zeros(DVT_SHAPE(batch, r->desc.hidden_size), i2h->dtype,
+											dvt_ctx_of(i2h));
+		if (!state[k])
+			return false;
+	}
+	return true;
+}
+
+/* Visits the time steps, the last one first for the reverse direction, and stores h of each. */
+static bool dvti_recurrent_scan(const dvti_recurrent *r, bool reverse, dvt_array *i2h, dvt_array *w,
+								dvt_array *b, dvt_array **state, dvt_array **h) {
+	int axis = r->desc.layout == DVT_NTC;
+	int64_t steps = i2h->shape.dim[axis], i;
+	for (i = 0; i < steps; i++) {
+		int64_t t = reverse ? steps - 1 - i : i;
+		dvt_array *before = state[1];
+		dvt_scope_guard scope = dvt_scope_begin();
+		dvt_array *x = dvt_slice(i2h, axis, t, t + 1, 1);
+		bool good = dvti_recurrent_step(r, dvt_squeeze(x, DVT_AXES(axis)), w, b, state);
+		dvt_keep(state[0]);
+		if (before)
+			dvt_keep(state[1]);
+		dvt_scope_end(&scope);
+		if (!good)
+			return false;
+		h[t] = state[0];
+		if (before) { /* unlike h, the old c is no result */
+			dvti_scope_take(before);
+			dvti_disown(before);
+		}
+	}
+	return true;
+}
+
+/* Returns i2h of all steps. Except in a GRU, both biases are added here: their gradient is then one
+   sum. */
+static dvt_array *dvti_recurrent_i2h(dvt_block *self, const dvti_recurrent *r, int at, dvt_array *x,
+									 dvt_array **w, dvt_array **b) {
+	dvt_ctx ctx = dvt_ctx_of(x);
+	dvt_array *i2h = dvti_recurrent_data(self, r, at, 0, ctx), *bias = NULL;
+	*w = dvti_recurrent_data(self, r, at, 1, ctx);
+	*b = NULL;
+	if (!i2h || !*w)
+		return NULL;
+	if (!r->desc.no_bias) {
+		bias = dvti_recurrent_data(self, r, at, 2, ctx);
+		*b = dvti_recurrent_data(self, r, at, 3, ctx);
+		if (!bias || !*b)
+			return NULL;
+		if (r->cell != DVTI_CELL_GRU) {
+			bias = dvt_add(bias, *b);
+			*b = NULL;
+			if (!bias)
+				return NULL;
+		}
+	}
+	return dvti_linear(x, i2h, bias, false);
+}
+
+static dvt_array *dvti_recurrent_direction(dvt_block *self, const dvti_recurrent_call *call, int at,
+										   dvt_array *x) {
+	const dvti_recurrent *r = call->r;
+	int axis = r->desc.layout == DVT_NTC, k;
+	int64_t steps = x->shape.dim[axis];
+	dvt_array **h = (dvt_array **)dvti_alloc(sizeof *h * (size_t)steps), *y = NULL;
+	dvt_array *state[2] = {NULL, NULL}, *w, *b, *i2h;
+	dvt_scope_guard scope;
+	if (!h) {
+		dvti_fail_memory("dvt_block_forward", (int64_t)sizeof *h * steps);
+		return NULL;
+	}
+	scope = dvt_scope_begin();
+	i2h = dvti_recurrent_i2h(self, r, at, x, &w, &b);
+	if (i2h && dvti_recurrent_begin(call, at, i2h, state) &&
+		dvti_recurrent_scan(r, at % r->directions == 1, i2h, w, b, state, h))
+		y = dvt_stack(h, (int)steps, axis);
+	for (k = 0; y && call->last && k < r->states; k++)
+		call->last[k * r->desc.layers * r->directions + at] = (dvt_array *)dvt_keep(state[k]);
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	dvti_free(h);
+	return y;
+}
+
+/* ---- all layers ---- */
+static bool dvti_recurrent_accepts(const dvti_recurrent *r, const dvt_array *x, int64_t inputs) {
+	bool ntc = r->desc.layout == DVT_NTC;
+	char last[24] = "C";
+	if (x->shape.ndim == 3 && x->shape.dim[ntc] > 0 && x->shape.dim[ntc] <= INT32_MAX &&
+		(inputs ? x->shape.dim[2] == inputs : x->shape.dim[2] > 0))
+		return true;
+	if (inputs)
+		snprintf(last, sizeof last, "%lld", (long long)inputs);
+	dvti_fail(DVT_ERR_SHAPE,
+			  "x is %s; expected (%s, %s) with at least one time step T: reshape it, or make the "
+			  "block for other sizes",
+			  dvti_describe(x), ntc ? "N, T" : "T, N", last);
+	return false;
+}
+
+static bool dvti_recurrent_states_ok(const dvti_recurrent_call *call, const dvt_array *x) {
+	const dvti_recurrent *r = call->r;
+	dvt_shape expected =
+		DVT_SHAPE(r->desc.layers * r->directions, x->shape.dim[r->desc.layout == DVT_NTC ? 0 : 1],
+				  r->desc.hidden_size);
+	int k;
+	for (k = 0; call->states && k < r->states; k++)
+		if (!dvt_shape_equal(call->states[k]->shape, expected)) {
+			dvti_fail(DVT_ERR_SHAPE,
+					  "the state %c is %s; expected %s: layers times directions, batch, "
+					  "hidden_size",
+					  "hc"[k], dvti_describe(call->states[k]), dvti_shape_text(expected));
+			return false;
+		}
+	return true;
+}
+
+static dvt_array *dvti_recurrent_layer(dvt_block *self, const dvti_recurrent_call *call, int layer,
+									   dvt_array *x) {
+	const dvti_recurrent *r = call->r;
+	dvt_array *way[2] = {NULL, NULL};
+	int k;
+	for (k = 0; k < r->directions; k++)
+		if (!(way[k] = dvti_recurrent_direction(self, call, layer * r->directions + k, x)))
+			return NULL;
+	x = r->directions == 2 ? dvt_concat(way, 2, -1) : way[0];
+	return x && layer + 1 < r->desc.layers ? dvt_dropout(x, r->desc.dropout) : x;
+}
+
+static dvt_array *dvti_recurrent_run(dvt_block *self, void *user, dvt_array *x) {
+	dvti_recurrent_call *call = (dvti_recurrent_call *)user;
+	const dvti_recurrent *r = call->r;
+	int n = r->desc.layers * r->directions, k;
+	dvt_array *next[2] = {NULL, NULL};
+	if (!dvti_recurrent_accepts(r, x, self->param[0]->shape.dim[1]) ||
+		!dvti_recurrent_states_ok(call, x))
+		return NULL;
+	for (k = 0; x && k < r->desc.layers; k++)
+		x = dvti_recurrent_layer(self, call, k, x);
+	for (k = 0; x && call->next && k < r->states; k++)
+		if (!(next[k] = dvt_stack(call->last + k * n, n, 0)))
+			return NULL;
+	for (k = 0; x && call->next && k < r->states; k++)
+		call->next[k] = (dvt_array *)dvt_keep(next[k]);
+	return x;
+}
+
+static dvt_array *dvti_recurrent_forward(dvt_block *self, void *user, dvt_array *x) {
+	dvti_recurrent_call call;
+	memset(&call, 0, sizeof call);
+	call.r = (const dvti_recurrent *)user;
+	return dvti_recurrent_run(self, &call, x);
+}
+
+DVT_API dvt_array *dvt_recurrent_forward(dvt_block *block, dvt_array *x, dvt_array *const *states,
+										 int n, dvt_array **next) {
+	static const char name[] = "dvt_recurrent_forward";
+	dvti_recurrent_call call;
+	dvt_array *y;
+	size_t bytes;
+	int k;
+	if (!block || !x) {
+		dvti_null(name, block ? "x" : "block");
+		return NULL;
+	}
+	if (block->desc.forward != dvti_recurrent_forward) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: the block is a %s; expected one of dvt_nn_rnn, dvt_nn_lstm and dvt_nn_gru: "
+				  "call dvt_block_forward",
+				  name, block->desc.kind);
+		return NULL;
+	}
+	memset(&call, 0, sizeof call);
+	call.r = (const dvti_recurrent *)block->desc.user;
+	call.states = states;
+	call.next = next;
+	if (n != call.r->states) {
+		dvti_fail(DVT_ERR_RANGE, "%s: n is %d states; expected %d for a %s%s", name, n,
+				  call.r->states, block->desc.kind, call.r->states == 2 ? ": h and c" : ": h");
+		return NULL;
+	}
+	for (k = 0; states && k < n; k++)
+		if (!states[k]) {
+			dvti_null(name, "a state");
+			return NULL;
+		}
+	bytes = sizeof *call.last * (size_t)(n * call.r->desc.layers * call.r->directions);
+	if (next && !(call.last = (dvt_array **)dvti_alloc(bytes))) {
+		dvti_fail_memory(name, (int64_t)bytes);
+		return NULL;
+	}
+	y = dvti_block_forward(block, x, dvti_recurrent_run, &call);
+	dvti_free(call.last);
+	return y;
+}
+
+/* ---- the block ---- */
+static dvt_status dvti_recurrent_infer(dvt_block *self, void *user, dvt_array *x) {
+	const dvti_recurrent *r = (const dvti_recurrent *)user;
+	dvt_status status = DVT_OK;
+	int k;
+	if (!dvti_recurrent_accepts(r, x, 0))
+		return dvti_failure();
+	for (k = 0; k < r->directions && status == DVT_OK; k++)
+		status = dvt_param_set_shape(self->param[k * (r->desc.no_bias ? 2 : 4)],
+									 DVT_SHAPE(r->gates * r->desc.hidden_size, x->shape.dim[2]));
+	return status;
+}
+
+static size_t dvti_recurrent_describe(const dvt_block *self, void *user, char *buffer,
+									  size_t size) {
+	const dvti_recurrent *r = (const dvti_recurrent *)user;
+	int64_t inputs = dvt_param_shape(self->param[0]).dim[1];
+	dvti_text text = dvti_text_begin(buffer, size);
+	dvti_text_add(&text, "%s(", self->desc.kind);
+	if (inputs)
+		dvti_text_add(&text, "%lld", (long long)inputs);
+	else
+		dvti_text_add(&text, "None");
+	dvti_text_add(&text, " -> %lld, %s", (long long)r->desc.hidden_size,
+				  r->desc.layout == DVT_NTC ? "NTC" : "TNC");
+	if (r->desc.layers != 1)
+		dvti_text_add(&text, ", num_layers=%d", r->desc.layers);
+	if (r->desc.dropout != 0)
+		dvti_text_add(&text, ", dropout=%s", dvti_python_number(r->desc.dropout));
+	dvti_text_add(&text, r->directions == 2 ? ", bidirectional)" : ")");
+	return text.length;
+}
+
+static bool dvti_recurrent_check(const char *function, dvti_cell cell,
+								 const dvt_nn_recurrent_desc *d) {
+	if (d->hidden_size < 1 || d->hidden_size > INT64_MAX / 8 || d->input_size < 0 ||
+		d->layers < 1 || d->layers > 1000 || !(d->dropout >= 0 && d->dropout < 1)) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: hidden_size %lld, input_size %lld, layers %d, dropout %g; expected 1 or "
+				  "more, 0 (inferred) or more, up to 1000, and 0 <= dropout < 1",
+				  function, (long long)d->hidden_size, (long long)d->input_size, d->layers,
+				  d->dropout);
+		return false;
+	}
+	if (cell == DVTI_CELL_RNN ? d->activation != DVT_TANH && d->activation != DVT_RELU
+							  : d->activation != DVT_IDENTITY) {
+		dvti_fail(DVT_ERR_RANGE, "%s: activation number %d; expected %s", function,
+				  (int)d->activation,
+				  cell == DVTI_CELL_RNN ? "DVT_TANH (also by 0) or DVT_RELU"
+										: "0: the activations of the gates are fixed");
+		return false;
+	}
+	if (!dvt_dtype_is_float(d->dtype)) {
+		dvti_fail(DVT_ERR_DTYPE, "%s: dtype %s; expected a float dtype", function,
+				  dvt_dtype_name(d->dtype));
+		return false;
+	}
+	return dvti_choice(function, "layout", (int)d->layout, "DVT_TNC", "DVT_NTC");
+}
+
+static bool dvti_recurrent_param(dvt_block *block, char way, int layer, const char *what,
+								 dvt_shape shape, dvt_init init) {
+	const dvt_nn_recurrent_desc *d = &((const dvti_recurrent *)block->desc.user)->desc;
+	char name[40];
+	snprintf(name, sizeof name, "%c%d_%s", way, layer, what);
+	if (shape.ndim == 1 && init.kind == DVT_INIT_DEFAULT)
+		init = dvt_init_zero();
+	return dvt_block_add_param(block, name, shape, d->dtype, init) != NULL;
+}
+
+static bool dvti_recurrent_add(dvt_block *block, int layer, char way) {
+	const dvti_recurrent *r = (const dvti_recurrent *)block->desc.user;
+	const dvt_nn_recurrent_desc *d = &r->desc;
+	int64_t rows = r->gates * d->hidden_size;
+	int64_t inputs = layer ? d->hidden_size * r->directions : d->input_size;
+	return dvti_recurrent_param(block, way, layer, "i2h_weight", DVT_SHAPE(rows, inputs),
+								d->i2h_weight_init) &&
+		   dvti_recurrent_param(block, way, layer, "h2h_weight", DVT_SHAPE(rows, d->hidden_size),
+								d->h2h_weight_init) &&
+		   (d->no_bias || (dvti_recurrent_param(block, way, layer, "i2h_bias", DVT_SHAPE(rows),
+												d->i2h_bias_init) &&
+						   dvti_recurrent_param(block, way, layer, "h2h_bias", DVT_SHAPE(rows),
+												d->h2h_bias_init)));
+}
+
+static dvt_block *dvti_recurrent_make(const char *function, dvti_cell cell,
+									  dvt_nn_recurrent_desc d) {
+	const struct dvti_cell_row *row = dvti_cells + cell;
+	dvt_block_desc desc;
+	dvti_recurrent *r;
+	dvt_block *block;
+	int i;
+	if (d.layers == 0)
+		d.layers = 1;
+	if (cell == DVTI_CELL_RNN && d.activation == DVT_IDENTITY)
+		d.activation = DVT_TANH;
+	if (!dvti_recurrent_check(function, cell, &d))
+		return NULL;
+	if (!(r = (dvti_recurrent *)dvti_alloc_zero(sizeof *r))) {
+		dvti_fail_memory(function, (int64_t)sizeof *r);
+		return NULL;
+	}
+	r->desc = d;
+	r->cell = cell;
+	r->gates = row->gates;
+	r->states = row->states;
+	r->directions = d.bidirectional ? 2 : 1;
+	memset(&desc, 0, sizeof desc);
+	desc.kind = row->kind;
+	desc.forward = dvti_recurrent_forward;
+	desc.infer = dvti_recurrent_infer;
+	desc.describe = dvti_recurrent_describe;
+	block = dvti_block_make(function, &desc, row->stem, r);
+	for (i = 0; block && i < d.layers; i++)
+		if (!dvti_recurrent_add(block, i, 'l') ||
+			(d.bidirectional && !dvti_recurrent_add(block, i, 'r')))
+			return dvti_block_discard(block);
+	return block;
+}
+
+static dvt_block *dvti_recurrent_with(dvti_cell cell, const dvt_nn_recurrent_desc *desc) {
+	if (desc)
+		return dvti_recurrent_make(dvti_cells[cell].make_with, cell, *desc);
+	dvti_null(dvti_cells[cell].make_with, "desc");
+	return NULL;
+}
+
+static dvt_block *dvti_recurrent_of(dvti_cell cell, int64_t hidden_size) {
+	dvt_nn_recurrent_desc desc;
+	memset(&desc, 0, sizeof desc);
+	desc.hidden_size = hidden_size;
+	return dvti_recurrent_make(dvti_cells[cell].make, cell, desc);
+}
+
+DVT_API dvt_block *dvt_nn_rnn_with(const dvt_nn_recurrent_desc *desc) {
+	return dvti_recurrent_with(DVTI_CELL_RNN, desc);
+}
+
+DVT_API dvt_block *dvt_nn_lstm_with(const dvt_nn_recurrent_desc *desc) {
+	return dvti_recurrent_with(DVTI_CELL_LSTM, desc);
+}
+
+DVT_API dvt_block *dvt_nn_gru_with(const dvt_nn_recurrent_desc *desc) {
+	return dvti_recurrent_with(DVTI_CELL_GRU, desc);
+}
+
+DVT_API dvt_block *dvt_nn_rnn(int64_t hidden_size) {
+	return dvti_recurrent_of(DVTI_CELL_RNN, hidden_size);
+}
+
+DVT_API dvt_block *dvt_nn_lstm(int64_t hidden_size) {
+	return dvti_recurrent_of(DVTI_CELL_LSTM, hidden_size);
+}
+
+DVT_API dvt_block *dvt_nn_gru(int64_t hidden_size) {
+	return dvti_recurrent_of(DVTI_CELL_GRU, hidden_size);
+}
+/* ==== end block_recurrent.c ==== */
+/* ==== begin src/6_nn/dvt_attention.c ==== */
+/* Scaled dot-product attention, composed of recorded operations. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/6_nn/dvt_attention.c"
+#endif
+
+/* The sizes of one call. */
+typedef struct dvti_attending {
+	int64_t batch, heads, groups, queries, keys, size, values;
+} dvti_attending;
+
+static bool dvti_attention_accepts(const char *name, dvt_array *const *in, dvti_attending *a) {
+	const dvt_shape q = in[0]->shape, k = in[1]->shape, v = in[2]->shape;
+	if (q.ndim == 4 && k.ndim == 4 && v.ndim == 4 && k.dim[0] == q.dim[0] && v.dim[0] == q.dim[0] &&
+		k.dim[1] > 0 && v.dim[1] == k.dim[1] && q.dim[1] % k.dim[1] == 0 && v.dim[2] == k.dim[2] &&
+		k.dim[3] == q.dim[3] && q.dim[3] > 0 && k.dim[2] > 0) {
+		a->batch = q.dim[0];
+		a->heads = q.dim[1];
+		a->groups = k.dim[1];
+		a->queries = q.dim[2];
+		a->keys = k.dim[2];
+		a->size = q.dim[3];
+		a->values = v.dim[3];
+		return true;
+	}
+	dvti_fail(DVT_ERR_SHAPE,
+			  "%s: q is %s, k is %s and v is %s; expected (N, heads, Tq, size), (N, groups, Tk, "
+			  "size) and (N, groups, Tk, values), where groups divides heads and size and Tk are "
+			  "not 0: reshape or transpose them",
+			  name, dvti_describe(in[0]), dvti_describe(in[1]), dvti_describe(in[2]));
+	return false;
+}
+
+static bool dvti_attention_mask_ok(const char *name, const dvt_array *mask,
+								   const dvti_attending *a) {
+	dvt_shape scores = DVT_SHAPE(a->batch, a->heads, a->queries, a->keys), common;
+	if (!dvti_broadcasts(&mask->shape, &scores, &common) || !dvt_shape_equal(common, scores)) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: mask is %s; expected a shape that broadcasts to %s (N, heads, Tq, Tk)", name,
+				  dvti_describe(mask), dvti_shape_text(scores));
+		return false;
+	}
+	if (mask->dtype == DVT_BOOL || dvt_dtype_is_float(mask->dtype))
+		return true;
+	dvti_fail(DVT_ERR_DTYPE,
+			  "%s: mask is %s; expected bool (true: attend) or a float dtype (added to the scores)",
+			  name, dvti_describe(mask));
+	return false;
+}
+
+/* Returns (Tq, Tk) of bool: key j is allowed for query i when j <= i + Tk - Tq. */
+static dvt_array *dvti_attention_causal(const dvti_attending *a, dvt_ctx ctx) {
+	double first = (double)(a->keys - a->queries);
+	dvt_array *i = dvt_arange(first, (double)a->keys, 1, DVT_I64, ctx);
+	dvt_array *j = dvt_arange(0, (double)a->keys, 1, DVT_I64, ctx);
+	return dvt_less_equal(j, dvt_expand_dims(i, 1));
+}
+
+/* Applies the masks to the scores. *allowed, if set, says which keys each query may use. Finite
+   numbers replace -INFINITY: a row without any allowed key then has no NaN, also in its gradient,
+   and is replaced by zeros later. */
+static dvt_array *dvti_attention_masked(dvt_array *scores, dvt_array *mask, dvt_array *causal,
+										dvt_array **allowed) {
+	*allowed = causal;
+	if (mask && mask->dtype == DVT_BOOL) {
+		*allowed = causal ? dvt_logical_and(mask, causal) : mask;
+		mask = NULL;
+	} else if (mask) {
+		dvt_array *is = dvt_not_equal_scalar(mask, -(double)INFINITY);
+		*allowed = causal ? dvt_logical_and(is, causal) : is;
+		scores = dvt_add(scores, dvt_clip(mask, -1e30, (double)INFINITY));
+	}
+	return *allowed ? dvt_where_scalar(*allowed, scores, -1e30) : scores;
+}
+
+static dvt_array *dvti_attention_of(dvt_array *q, dvt_array *k, dvt_array *v, dvt_array *mask,
+									const dvti_attending *a, const dvt_attention_options *p) {
+	/* the queries of the heads that share a key are the rows of one product */
+	dvt_shape grouped = DVT_SHAPE(a->batch, a->groups, a->heads / a->groups * a->queries, a->size);
+	dvt_shape scored = DVT_SHAPE(a->batch, a->heads, a->queries, a->keys);
+	dvt_shape result = DVT_SHAPE(a->batch, a->heads, a->queries, a->values);
+	dvt_array *causal = NULL, *allowed = NULL, *x;
+	if (p->causal && a->queries != 1 && !(causal = dvti_attention_causal(a, dvt_ctx_of(q))))
+		return NULL;
+	x = dvt_mul_scalar(q, p->scale != 0 ? p->scale : 1 / sqrt((double)a->size));
+	x = dvti_matmul("dvt_attention", dvt_reshape(x, grouped), k, false, true);
+	x = dvti_attention_masked(dvt_reshape(x, scored), mask, causal, &allowed);
+	x = dvt_dropout(dvt_softmax(x, -1), p->dropout);
+	grouped.dim[3] = a->keys;
+	x = dvti_matmul("dvt_attention", dvt_reshape(x, grouped), v, false, false);
+	x = dvt_reshape(x, result);
+	if (x && allowed && (mask || a->queries > a->keys))
+		x = dvt_where_scalar(dvt_any(allowed, DVT_KEEPDIMS(-1)), x, 0);
+	return x;
+}
+
+DVT_API dvt_array *dvt_attention(dvt_array *q, dvt_array *k, dvt_array *v, dvt_array *mask,
+								 const dvt_attention_options *options) {
+	static const char name[] = "dvt_attention";
+	static const char *const names[] = {"q", "k", "v", "mask"};
+	dvt_attention_options p;
+	dvti_attending a;
+	dvt_array *in[4], *y;
+	dvt_scope_guard scope;
+	dvt_dtype dtype;
+	in[0] = q;
+	in[1] = k;
+	in[2] = v;
+	in[3] = mask;
+	memset(&p, 0, sizeof p);
+	if (options)
+		p = *options;
+	if (!dvti_optional(name, "mask", mask) || !dvti_check_named(name, in, mask ? 4 : 3, names) ||
+		!dvti_attention_accepts(name, in, &a) || (mask && !dvti_attention_mask_ok(name, mask, &a)))
+		return NULL;
+	if (!(p.dropout >= 0 && p.dropout < 1) || !(p.scale - p.scale == 0)) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: dropout is %g and scale %g; expected 0 <= dropout < 1 and a finite scale, "
+				  "or 0 for 1 / sqrt(size)",
+				  name, p.dropout, p.scale);
+		return NULL;
+	}
+	dtype = dvti_float_dtype(dvt_promote(dvt_promote(q->dtype, k->dtype), v->dtype));
+	scope = dvt_scope_begin();
+	y = dvti_attention_of(dvti_wide_float(q), dvti_wide_float(k), dvti_wide_float(v), mask, &a, &p);
+	y = y ? dvt_as_in_dtype(y, dtype) : NULL;
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+/* ==== end dvt_attention.c ==== */
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: creation, children, parameters, forward. The computations of the library's blocks are in
    block_*.c. */
@@ -56250,6 +58662,25 @@ DVTI_FN dvt_block *dvti_block_make(const char *function, const dvt_block_desc *d
 	if (!block)
 		dvti_free(state);
 	return block;
+}
+
+DVTI_FN dvt_block *dvti_nn_block(const char *function, const dvti_nn_kind *kind,
+								 const void *settings, size_t bytes) {
+	dvt_block_desc desc;
+	void *state = NULL;
+	if (bytes) {
+		if (!(state = dvti_alloc(bytes))) {
+			dvti_fail_memory(function, (int64_t)bytes);
+			return NULL;
+		}
+		memcpy(state, settings, bytes);
+	}
+	memset(&desc, 0, sizeof desc);
+	desc.kind = kind->kind;
+	desc.forward = kind->forward;
+	desc.infer = kind->infer;
+	desc.describe = kind->describe;
+	return dvti_block_make(function, &desc, kind->stem, state);
 }
 
 DVTI_FN dvt_block *dvti_block_discard(dvt_block *block) {
@@ -56600,7 +59031,8 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
 
 static DVTI_TLS dvti_nesting dvti_forwards;
 
-static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x, int depth) {
+static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x, dvti_forward_fn forward,
+									 void *user, int depth) {
 	dvt_array *y;
 	if (depth < 0) {
 		dvti_fail(DVT_ERR_VALUE,
@@ -56609,22 +59041,19 @@ static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x, int depth) 
 				  DVTI_MOST_NESTED);
 		return NULL;
 	}
-	y = block->desc.forward(block, block->desc.user, x);
+	y = forward(block, user, x);
 	if (!y && dvt_error_code() == DVT_OK)
 		dvti_fail(DVT_ERR_VALUE, "the forward function returned NULL without an error");
 	return y;
 }
 
-DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
+DVTI_FN dvt_array *dvti_block_forward(dvt_block *net, dvt_array *x, dvti_forward_fn forward,
+									  void *user) {
 	static const dvti_error_frame none = {NULL, NULL};
 	dvti_error_frame outer;
 	dvt_scope_guard scope;
 	dvt_array *y = NULL;
 	int depth;
-	if (!net || !x) {
-		dvti_null("dvt_block_forward", net ? "x" : "net");
-		return NULL;
-	}
 	depth = dvti_nesting_enter(&dvti_forwards);
 	scope = dvt_scope_begin();
 	/* Errors name only the innermost block, not those around it. */
@@ -56635,7 +59064,7 @@ DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
 		dvti_tracing.visit(dvti_tracing.user, net, NULL);
 	dvti_set_error_frame(dvti_block_frame(net));
 	if (dvti_block_prepare(net, x))
-		y = dvti_block_compute(net, x, depth);
+		y = dvti_block_compute(net, x, forward, user, depth);
 	dvti_set_error_frame(none);
 	if (y && dvti_tracing.visit)
 		dvti_tracing.visit(dvti_tracing.user, net, y);
@@ -56644,6 +59073,13 @@ DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
 	dvti_set_error_frame(outer);
 	dvti_nesting_leave(&dvti_forwards, depth);
 	return y;
+}
+
+DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
+	if (net && x)
+		return dvti_block_forward(net, x, net->desc.forward, net->desc.user);
+	dvti_null("dvt_block_forward", net ? "x" : "net");
+	return NULL;
 }
 /* ==== end dvt_block.c ==== */
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
@@ -57847,16 +60283,14 @@ DVTI_FN bool dvti_load_report(const dvti_load *load) {
 #undef DVTI_REPORT_BRIEF
 /* ==== end dvt_load_report.c ==== */
 /* ==== begin src/6_nn/dvt_loss.c ==== */
-/* Losses: one value per sample, composed of recorded operations. Labels lose their history, so
-   gradients flow into the prediction only. Losses of 16-bit predictions are computed in float32 and
-   rounded once. */
+/* Losses of values, one label for each, and their shared helpers. A loss has one value per sample
+   and is composed of recorded operations. Labels lose their history, so gradients flow into the
+   prediction only. Losses of 16-bit predictions are computed in float32 and rounded once. */
 #ifdef DEVTENSOR_LINES
 #line 5 "src/6_nn/dvt_loss.c"
 #endif
 
-/* Checks that both are given and on one context, and that the prediction has a first axis to
-   keep. */
-static bool dvti_loss_check(const char *name, dvt_array *prediction, dvt_array *label) {
+DVTI_FN bool dvti_loss_check(const char *name, dvt_array *prediction, dvt_array *label) {
 	static const char *const names[] = {"prediction", "label"};
 	dvt_array *in[2];
 	in[0] = prediction;
@@ -57870,8 +60304,7 @@ static bool dvti_loss_check(const char *name, dvt_array *prediction, dvt_array *
 	return false;
 }
 
-/* Returns the mean over all axes but the first. */
-static dvt_array *dvti_loss_mean(dvt_array *x) {
+DVTI_FN dvt_array *dvti_loss_reduce(dvt_array *x, dvt_array *(*reduce)(dvt_array *, dvt_axes)) {
 	dvt_axes axes;
 	int i;
 	if (!x || x->shape.ndim < 2)
@@ -57879,7 +60312,7 @@ static dvt_array *dvti_loss_mean(dvt_array *x) {
 	memset(&axes, 0, sizeof axes);
 	for (i = 1; i < x->shape.ndim; i++)
 		axes.axis[axes.n++] = i;
-	return dvt_mean(x, axes);
+	return reduce(x, axes);
 }
 
 /* Returns the label without history, in the prediction's shape: (N) and (N, 1) are the same labels,
@@ -57898,126 +60331,75 @@ static dvt_array *dvti_loss_label(const char *name, dvt_array *prediction, dvt_a
 			   : label;
 }
 
-/* ---- softmax cross-entropy ---- */
-/* Returns whether the label holds class numbers: its shape is the prediction's without its last
-   axis, or with extent 1 there. */
-static bool dvti_is_class_numbers(const dvt_array *prediction, const dvt_array *label) {
-	int i, n = prediction->shape.ndim;
-	if (label->shape.ndim != n - 1 && !(label->shape.ndim == n && label->shape.dim[n - 1] == 1))
-		return false;
-	for (i = 0; i < n - 1; i++)
-		if (label->shape.dim[i] != prediction->shape.dim[i])
-			return false;
-	return true;
+/* ---- one function for each element ---- */
+/* What a loss reads besides prediction and label. */
+typedef struct dvti_loss_with {
+	double number;
+	dvt_array *array;
+} dvti_loss_with;
+
+static dvt_array *dvti_loss_l1(dvt_array *p, dvt_array *l, const dvti_loss_with *with) {
+	(void)with;
+	return dvt_abs(dvt_sub(p, l));
 }
 
-static dvt_array *dvti_loss_cross_entropy(dvt_array *prediction, dvt_array *label) {
-	bool dense = dvt_shape_equal(prediction->shape, label->shape);
-	dvt_dtype dtype = dvti_float_dtype(prediction->dtype);
-	dvt_array *log_p, *loss;
-	if (dense)
-		dtype = dvt_promote(dtype, label->dtype);
-	if (!(label = dvt_detach(label)) || !(prediction = dvti_wide_float(prediction)) ||
-		!(log_p = dvt_log_softmax(prediction, -1)))
-		return NULL;
-	if (dense) {
-		loss = dvt_mul(log_p, label);
-		loss = loss ? dvt_sum(loss, DVT_AXES(-1)) : NULL;
-	} else {
-		if (!dvt_dtype_is_int(label->dtype))
-			label = dvt_as_in_dtype(label, DVT_I64);
-		loss = label ? dvt_pick(log_p, label, DVT_AXES(-1)) : NULL;
-	}
-	loss = loss ? dvt_neg(loss) : NULL;
-	loss = dvti_loss_mean(loss);
-	return loss ? dvt_as_in_dtype(loss, dtype) : NULL;
-}
-
-/* Checks that class numbers are 0 .. classes - 1 where reading them is free. A negative index would
-   silently train on the wrong class. The comparisons are false for NaN. On a device the index is
-   clamped, as dvt_take documents. */
-static bool dvti_classes_in_range(const char *name, dvt_array *prediction, dvt_array *label) {
-	int64_t classes = prediction->shape.dim[prediction->shape.ndim - 1];
-	bool good = true;
-	if (!dvti_is_host_memory(label->storage->ctx) || dvt_size(label) == 0)
-		return true;
-	DVT_MODE_SCOPE(DVT_OFF, DVT_UNCHANGED) {
-		DVT_SCOPE {
-			dvt_array *low = dvt_min(label, DVT_ALL), *high = dvt_max(label, DVT_ALL);
-			good = low && high;
-			if (good && !(dvt_item(low) >= 0 && dvt_item(high) < (double)classes)) {
-				dvti_fail(DVT_ERR_RANGE,
-						  "%s: label (%s) has class numbers from %g to %g; expected %s, for "
-						  "the last axis of prediction (%s)",
-						  name, dvti_describe(label), dvt_item(low), dvt_item(high),
-						  dvti_range_text(0, classes - 1), dvti_describe(prediction));
-				good = false;
-			}
-		}
-	}
-	return good;
-}
-
-DVT_API dvt_array *dvt_loss_softmax_cross_entropy(dvt_array *prediction, dvt_array *label) {
-	const char *name = "dvt_loss_softmax_cross_entropy";
-	dvt_scope_guard scope;
-	dvt_array *loss;
-	if (!dvti_loss_check(name, prediction, label))
-		return NULL;
-	if (prediction->shape.ndim < 2 || (!dvt_shape_equal(prediction->shape, label->shape) &&
-									   !dvti_is_class_numbers(prediction, label))) {
-		dvti_fail(DVT_ERR_SHAPE,
-				  "%s: prediction is %s and label is %s; expected a prediction (N, ..., classes), "
-				  "and class numbers (N, ...) or probabilities of its shape",
-				  name, dvti_describe(prediction), dvti_describe(label));
-		return NULL;
-	}
-	if (!dvt_shape_equal(prediction->shape, label->shape) &&
-		!dvti_classes_in_range(name, prediction, label))
-		return NULL;
-	scope = dvt_scope_begin();
-	loss = dvti_loss_cross_entropy(prediction, label);
-	dvt_keep(loss);
-	dvt_scope_end(&scope);
-	return loss;
-}
-
-/* ---- losses of a difference ---- */
-static dvt_array *dvti_loss_l1(dvt_array *p, dvt_array *l, double unused) {
-	dvt_array *d = dvt_sub(p, l);
-	(void)unused;
-	return d ? dvt_abs(d) : NULL;
-}
-
-static dvt_array *dvti_loss_l2(dvt_array *p, dvt_array *l, double unused) {
-	dvt_array *d = dvt_sub(p, l);
-	(void)unused;
-	d = d ? dvt_square(d) : NULL;
-	return d ? dvt_mul_scalar(d, 0.5) : NULL;
+static dvt_array *dvti_loss_l2(dvt_array *p, dvt_array *l, const dvti_loss_with *with) {
+	(void)with;
+	return dvt_mul_scalar(dvt_square(dvt_sub(p, l)), 0.5);
 }
 
 /* Computes relu(p) - p l + log(1 + exp(-|p|)) as softplus(p) - p l, whose gradient is also correct
    at 0. */
-static dvt_array *dvti_loss_sigmoid_bce(dvt_array *p, dvt_array *l, double unused) {
-	dvt_array *a = dvt_softplus(p), *b = a ? dvt_mul(p, l) : NULL;
-	(void)unused;
-	return b ? dvt_sub(a, b) : NULL;
+static dvt_array *dvti_loss_sigmoid_bce(dvt_array *p, dvt_array *l, const dvti_loss_with *with) {
+	(void)with;
+	return dvt_sub(dvt_softplus(p), dvt_mul(p, l));
 }
 
-static dvt_array *dvti_loss_huber(dvt_array *p, dvt_array *l, double rho) {
-	dvt_array *d = dvt_sub(p, l), *size = d ? dvt_abs(d) : NULL, *inside, *outside, *is_outside;
-	if (!size)
-		return NULL;
-	inside = dvt_square(d);
-	inside = inside ? dvt_mul_scalar(inside, 0.5 / rho) : NULL;
-	outside = inside ? dvt_sub_scalar(size, 0.5 * rho) : NULL;
-	is_outside = outside ? dvt_greater_scalar(size, rho) : NULL;
-	return is_outside ? dvt_where(is_outside, outside, inside) : NULL;
+/* Computes (1 - l) p + (1 + (w - 1) l) softplus(-p). */
+static dvt_array *dvti_loss_sigmoid_bce_weighted(dvt_array *p, dvt_array *l,
+												 const dvti_loss_with *with) {
+	dvt_array *factor, *a;
+	l = dvti_compute_float(l);
+	factor = dvt_mul(dvt_sub_scalar(with->array, 1), l);
+	a = dvt_mul(dvt_scalar_sub(1, l), p);
+	return dvt_add(a, dvt_mul(dvt_add_scalar(factor, 1), dvt_softplus(dvt_neg(p))));
+}
+
+static dvt_array *dvti_loss_huber(dvt_array *p, dvt_array *l, const dvti_loss_with *with) {
+	const double rho = with->number;
+	dvt_array *d = dvt_sub(p, l), *size = dvt_abs(d);
+	dvt_array *inside = dvt_mul_scalar(dvt_square(d), 0.5 / rho);
+	return dvt_where(dvt_greater_scalar(size, rho), dvt_sub_scalar(size, 0.5 * rho), inside);
+}
+
+/* Where l is 0 the term is 0, also for a p of -infinity. */
+static dvt_array *dvti_loss_kl_div(dvt_array *p, dvt_array *l, const dvti_loss_with *with) {
+	dvt_array *y;
+	l = dvti_wide_float(l);
+	p = with->number != 0 ? p : dvt_log_softmax(p, -1);
+	y = dvt_mul(l, dvt_sub(dvt_log(l), p));
+	return dvt_where_scalar(dvt_greater_scalar(l, 0), y, 0);
+}
+
+static dvt_array *dvti_loss_hinge(dvt_array *p, dvt_array *l, const dvti_loss_with *with) {
+	return dvt_relu(dvt_scalar_sub(with->number, dvt_mul(p, l)));
+}
+
+static dvt_array *dvti_loss_squared_hinge(dvt_array *p, dvt_array *l, const dvti_loss_with *with) {
+	return dvt_square(dvti_loss_hinge(p, l, with));
+}
+
+static dvt_array *dvti_loss_poisson_nll(dvt_array *p, dvt_array *l, const dvti_loss_with *with) {
+	if (with->number != 0)
+		return dvt_sub(dvt_exp(p), dvt_mul(l, p));
+	return dvt_sub(p, dvt_mul(l, dvt_log(dvt_add_scalar(p, 1e-8))));
 }
 
 static dvt_array *dvti_loss_of(const char *name,
-							   dvt_array *(*each)(dvt_array *, dvt_array *, double),
-							   dvt_array *prediction, dvt_array *label, double rho) {
+							   dvt_array *(*each)(dvt_array *, dvt_array *, const dvti_loss_with *),
+							   dvt_array *prediction, dvt_array *label, double number,
+							   dvt_array *array) {
+	dvti_loss_with with;
 	dvti_float_mode mode;
 	dvt_scope_guard scope;
 	dvt_dtype dtype;
@@ -58031,8 +60413,10 @@ static dvt_array *dvti_loss_of(const char *name,
 	if (label && !dvt_dtype_is_float(prediction->dtype))
 		prediction = dvt_as_in_dtype(prediction, DVT_F32);
 	prediction = label ? dvti_wide_float(prediction) : NULL;
+	with.number = number;
+	with.array = array;
 	mode = dvti_float_mode_begin();
-	loss = prediction ? dvti_loss_mean(each(prediction, label, rho)) : NULL;
+	loss = prediction ? dvti_loss_reduce(each(prediction, label, &with), dvt_mean) : NULL;
 	dvti_float_mode_end(&mode);
 	loss = loss ? dvt_as_in_dtype(loss, dtype) : NULL;
 	dvt_keep(loss);
@@ -58040,16 +60424,52 @@ static dvt_array *dvti_loss_of(const char *name,
 	return loss;
 }
 
+static bool dvti_loss_finite(const char *name, const char *what, double value) {
+	if (value - value == 0)
+		return true;
+	dvti_fail(DVT_ERR_RANGE, "%s: %s is %g; expected a finite number", name, what, value);
+	return false;
+}
+
 DVT_API dvt_array *dvt_loss_l1(dvt_array *prediction, dvt_array *label) {
-	return dvti_loss_of("dvt_loss_l1", dvti_loss_l1, prediction, label, 0);
+	return dvti_loss_of("dvt_loss_l1", dvti_loss_l1, prediction, label, 0, NULL);
 }
 
 DVT_API dvt_array *dvt_loss_l2(dvt_array *prediction, dvt_array *label) {
-	return dvti_loss_of("dvt_loss_l2", dvti_loss_l2, prediction, label, 0);
+	return dvti_loss_of("dvt_loss_l2", dvti_loss_l2, prediction, label, 0, NULL);
 }
 
 DVT_API dvt_array *dvt_loss_sigmoid_bce(dvt_array *prediction, dvt_array *label) {
-	return dvti_loss_of("dvt_loss_sigmoid_bce", dvti_loss_sigmoid_bce, prediction, label, 0);
+	return dvti_loss_of("dvt_loss_sigmoid_bce", dvti_loss_sigmoid_bce, prediction, label, 0, NULL);
+}
+
+DVT_API dvt_array *dvt_loss_sigmoid_bce_weighted(dvt_array *prediction, dvt_array *label,
+												 dvt_array *pos_weight) {
+	static const char *const names[] = {"prediction", "label", "pos_weight"};
+	const char *name = "dvt_loss_sigmoid_bce_weighted";
+	dvt_array *in[3], *weight, *loss;
+	dvt_scope_guard scope;
+	dvt_shape shape;
+	in[0] = prediction;
+	in[1] = label;
+	in[2] = pos_weight;
+	if (!dvti_check_named(name, in, 3, names))
+		return NULL;
+	if (!dvti_broadcasts(&prediction->shape, &pos_weight->shape, &shape) ||
+		!dvt_shape_equal(shape, prediction->shape)) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: pos_weight is %s and prediction is %s; expected a shape that broadcasts to "
+				  "prediction's, (classes,) for example",
+				  name, dvti_describe(pos_weight), dvti_describe(prediction));
+		return NULL;
+	}
+	scope = dvt_scope_begin();
+	weight = dvti_compute_float(dvt_detach(pos_weight));
+	loss = weight ? dvti_loss_of(name, dvti_loss_sigmoid_bce_weighted, prediction, label, 0, weight)
+				  : NULL;
+	dvt_keep(loss);
+	dvt_scope_end(&scope);
+	return loss;
 }
 
 DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, double rho) {
@@ -58057,9 +60477,338 @@ DVT_API dvt_array *dvt_loss_huber(dvt_array *prediction, dvt_array *label, doubl
 		dvti_fail(DVT_ERR_RANGE, "dvt_loss_huber: rho is %g; expected a positive number", rho);
 		return NULL;
 	}
-	return dvti_loss_of("dvt_loss_huber", dvti_loss_huber, prediction, label, rho);
+	return dvti_loss_of("dvt_loss_huber", dvti_loss_huber, prediction, label, rho, NULL);
+}
+
+DVT_API dvt_array *dvt_loss_kl_div(dvt_array *prediction, dvt_array *label, bool from_logits) {
+	return dvti_loss_of("dvt_loss_kl_div", dvti_loss_kl_div, prediction, label, from_logits, NULL);
+}
+
+DVT_API dvt_array *dvt_loss_hinge(dvt_array *prediction, dvt_array *label, double margin) {
+	const char *name = "dvt_loss_hinge";
+	return dvti_loss_finite(name, "margin", margin)
+			   ? dvti_loss_of(name, dvti_loss_hinge, prediction, label, margin, NULL)
+			   : NULL;
+}
+
+DVT_API dvt_array *dvt_loss_squared_hinge(dvt_array *prediction, dvt_array *label, double margin) {
+	const char *name = "dvt_loss_squared_hinge";
+	return dvti_loss_finite(name, "margin", margin)
+			   ? dvti_loss_of(name, dvti_loss_squared_hinge, prediction, label, margin, NULL)
+			   : NULL;
+}
+
+DVT_API dvt_array *dvt_loss_poisson_nll(dvt_array *prediction, dvt_array *label, bool from_logits) {
+	return dvti_loss_of("dvt_loss_poisson_nll", dvti_loss_poisson_nll, prediction, label,
+						from_logits, NULL);
 }
 /* ==== end dvt_loss.c ==== */
+/* ==== begin src/6_nn/dvt_loss_classes.c ==== */
+/* Losses of classes: softmax cross-entropy and the negative log-likelihood. Labels are class
+   numbers or probabilities. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/6_nn/dvt_loss_classes.c"
+#endif
+
+/* Returns whether the label holds class numbers: its shape is the prediction's without its last
+   axis, or with extent 1 there. */
+static bool dvti_is_class_numbers(const dvt_array *prediction, const dvt_array *label) {
+	int i, n = prediction->shape.ndim;
+	if (label->shape.ndim != n - 1 && !(label->shape.ndim == n && label->shape.dim[n - 1] == 1))
+		return false;
+	for (i = 0; i < n - 1; i++)
+		if (label->shape.dim[i] != prediction->shape.dim[i])
+			return false;
+	return true;
+}
+
+/* The state of one call: options whose share of smoothing is split into two factors. */
+typedef struct dvti_classes {
+	const char *name;
+	const dvt_cross_entropy_options *options;
+	dvt_array *log_p, *label, *weight; /* weight may be NULL */
+	double own, other;                 /* factors on the label's term and on every class's */
+} dvti_classes;
+
+static dvt_array *dvti_classes_weighted(const dvti_classes *c, dvt_array *x) {
+	return c->weight ? dvt_mul(x, c->weight) : x;
+}
+
+/* Returns the loss of labels that are probabilities. */
+static dvt_array *dvti_classes_shares(const dvti_classes *c) {
+	dvt_array *label = c->label;
+	if (c->other > 0)
+		label = dvt_add_scalar(dvt_mul_scalar(label, c->own), c->other);
+	return dvt_neg(dvt_sum(dvti_classes_weighted(c, dvt_mul(c->log_p, label)), DVT_AXES(-1)));
+}
+
+/* Returns the loss of labels that are class numbers. */
+static dvt_array *dvti_classes_numbers(const dvti_classes *c) {
+	dvt_array *loss = dvt_neg(dvt_pick(c->log_p, c->label, DVT_AXES(-1))), *even;
+	if (c->weight && loss)
+		loss = dvt_mul(loss, dvt_reshape(dvt_take(c->weight, c->label, 0), loss->shape));
+	if (c->other > 0) {
+		even = dvt_sum(dvti_classes_weighted(c, c->log_p), DVT_AXES(-1));
+		loss = dvt_sub(dvt_mul_scalar(loss, c->own), dvt_mul_scalar(even, c->other));
+	}
+	return loss;
+}
+
+/* Checks that class numbers are 0 .. classes - 1 where reading them is free. A negative index would
+   silently train on the wrong class. The comparisons are false for NaN. On a device the index is
+   clamped, as dvt_take documents. `given` has the numbers as the caller wrote them. */
+static bool dvti_classes_in_range(const char *name, dvt_array *prediction, dvt_array *label,
+								  const dvt_array *given) {
+	int64_t classes = prediction->shape.dim[prediction->shape.ndim - 1];
+	bool good = true;
+	if (!dvti_is_host_memory(label->storage->ctx) || dvt_size(label) == 0)
+		return true;
+	DVT_MODE_SCOPE(DVT_OFF, DVT_UNCHANGED) {
+		DVT_SCOPE {
+			dvt_array *low = dvt_min(label, DVT_ALL), *high = dvt_max(label, DVT_ALL);
+			good = low && high;
+			if (good && !(dvt_item(low) >= 0 && dvt_item(high) < (double)classes)) {
+				dvti_fail(DVT_ERR_RANGE,
+						  "%s: label (%s) has class numbers from %g to %g; expected %s, for "
+						  "the last axis of prediction (%s)",
+						  name, dvti_describe(given), dvt_item(low), dvt_item(high),
+						  dvti_range_text(0, classes - 1), dvti_describe(prediction));
+				good = false;
+			}
+		}
+	}
+	return good;
+}
+
+/* Divides the sum of each sample's terms by the number of its positions that count. */
+static dvt_array *dvti_classes_mean(dvt_array *loss, dvt_array *counted) {
+	dvt_array *n;
+	if (!counted || !loss)
+		return dvti_loss_reduce(loss, dvt_mean);
+	counted = dvt_reshape(counted, loss->shape);
+	loss = dvt_where_scalar(counted, loss, 0);
+	if (!loss || loss->shape.ndim < 2)
+		return loss;
+	n = dvti_loss_reduce(dvt_as_in_dtype(counted, loss->dtype), dvt_sum);
+	return dvt_div(dvti_loss_reduce(loss, dvt_sum), dvt_maximum_scalar(n, 1));
+}
+
+static DVTI_NOINLINE dvt_array *dvti_classes_loss(dvti_classes *c, dvt_array *prediction,
+												  dvt_array *label, bool dense) {
+	const dvt_cross_entropy_options *o = c->options;
+	dvt_dtype dtype = dvti_float_dtype(prediction->dtype);
+	dvt_array *counted = NULL, *loss;
+	if (dense)
+		dtype = dvt_promote(dtype, label->dtype);
+	c->label = dvt_detach(label);
+	if (o->ignore) {
+		if (!dvt_dtype_is_float(label->dtype))
+			c->label = dvt_as_in_dtype(c->label, DVT_I64); /* -1 as uint8 would be 255 */
+		counted = dvt_not_equal_scalar(c->label, (double)o->ignore_index);
+		c->label = dvt_where_scalar(counted, c->label, 0);
+	}
+	if (!c->label || (!dense && !dvti_classes_in_range(c->name, prediction, c->label, label)))
+		return NULL;
+	if (!dense && !dvt_dtype_is_int(c->label->dtype))
+		c->label = dvt_as_in_dtype(c->label, DVT_I64);
+	prediction = dvti_compute_float(prediction);
+	c->log_p = o->from_logits ? prediction : dvt_log_softmax(prediction, -1);
+	if (!c->log_p || !c->label)
+		return NULL;
+	if (o->class_weight &&
+		!(c->weight = dvt_as_in_dtype(dvt_detach(o->class_weight), c->log_p->dtype)))
+		return NULL;
+	c->other = o->label_smoothing / (double)c->log_p->shape.dim[c->log_p->shape.ndim - 1];
+	c->own = 1 - o->label_smoothing;
+	loss = dense ? dvti_classes_shares(c) : dvti_classes_numbers(c);
+	return dvt_as_in_dtype(dvti_classes_mean(loss, counted), dtype);
+}
+
+static bool dvti_classes_options_ok(const char *name, const dvt_cross_entropy_options *o,
+									dvt_array *prediction, bool dense) {
+	static const char *const names[] = {"prediction", "options->class_weight"};
+	dvt_array *in[2];
+	int64_t classes = prediction->shape.dim[prediction->shape.ndim - 1];
+	if (!(o->label_smoothing >= 0 && o->label_smoothing <= 1)) {
+		dvti_fail(DVT_ERR_RANGE, "%s: label_smoothing is %g; expected 0 to 1", name,
+				  o->label_smoothing);
+		return false;
+	}
+	if (o->ignore && dense) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: ignore is set and the labels are probabilities; expected class numbers: "
+				  "multiply the loss by a mask instead",
+				  name);
+		return false;
+	}
+	if (!o->class_weight)
+		return true;
+	in[0] = prediction;
+	in[1] = o->class_weight;
+	if (!dvti_check_named(name, in, 2, names))
+		return false;
+	if (o->class_weight->shape.ndim == 1 && o->class_weight->shape.dim[0] == classes)
+		return true;
+	dvti_fail(DVT_ERR_SHAPE, "%s: class_weight is %s; expected shape (%lld,), one factor per class",
+			  name, dvti_describe(o->class_weight), (long long)classes);
+	return false;
+}
+
+static dvt_array *dvti_classes_call(const char *name, dvt_array *prediction, dvt_array *label,
+									const dvt_cross_entropy_options *options) {
+	dvti_float_mode mode;
+	dvt_scope_guard scope;
+	dvti_classes c;
+	dvt_array *loss;
+	bool dense;
+	if (!dvti_loss_check(name, prediction, label))
+		return NULL;
+	dense = dvt_shape_equal(prediction->shape, label->shape);
+	if (prediction->shape.ndim < 2 || (!dense && !dvti_is_class_numbers(prediction, label))) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: prediction is %s and label is %s; expected a prediction (N, ..., classes), "
+				  "and class numbers (N, ...) or probabilities of its shape",
+				  name, dvti_describe(prediction), dvti_describe(label));
+		return NULL;
+	}
+	if (!dvti_classes_options_ok(name, options, prediction, dense))
+		return NULL;
+	memset(&c, 0, sizeof c);
+	c.name = name;
+	c.options = options;
+	scope = dvt_scope_begin();
+	mode = dvti_float_mode_begin();
+	loss = dvti_classes_loss(&c, prediction, label, dense);
+	dvti_float_mode_end(&mode);
+	dvt_keep(loss);
+	dvt_scope_end(&scope);
+	return loss;
+}
+
+static const dvt_cross_entropy_options dvti_classes_default = {false, 0, NULL, false, 0};
+
+DVT_API dvt_array *dvt_loss_softmax_cross_entropy(dvt_array *prediction, dvt_array *label) {
+	return dvti_classes_call("dvt_loss_softmax_cross_entropy", prediction, label,
+							 &dvti_classes_default);
+}
+
+DVT_API dvt_array *dvt_loss_softmax_cross_entropy_with(dvt_array *prediction, dvt_array *label,
+													   const dvt_cross_entropy_options *options) {
+	const char *name = "dvt_loss_softmax_cross_entropy_with";
+	if (!options)
+		options = &dvti_classes_default;
+	else if (!dvti_optional(name, "options->class_weight", options->class_weight))
+		return NULL;
+	return dvti_classes_call(name, prediction, label, options);
+}
+
+DVT_API dvt_array *dvt_loss_nll(dvt_array *prediction, dvt_array *label) {
+	dvt_cross_entropy_options options = dvti_classes_default;
+	options.from_logits = true;
+	return dvti_classes_call("dvt_loss_nll", prediction, label, &options);
+}
+/* ==== end dvt_loss_classes.c ==== */
+/* ==== begin src/6_nn/dvt_loss_embedding.c ==== */
+/* Losses of embeddings: triplet and cosine. Gradients flow into all embeddings. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/6_nn/dvt_loss_embedding.c"
+#endif
+
+/* Checks three arrays, of which the first `alike` have one shape with at least one axis. */
+static bool dvti_loss_embedding_ok(const char *name, dvt_array *const *in, const char *const *names,
+								   int alike, double margin) {
+	int i;
+	if (!dvti_check_named(name, in, 3, names))
+		return false;
+	for (i = 0; i < alike; i++)
+		if (in[0]->shape.ndim < 1 || !dvt_shape_equal(in[i]->shape, in[0]->shape)) {
+			dvti_fail(DVT_ERR_SHAPE,
+					  "%s: %s is %s and %s is %s; expected the same shape, one row per sample: "
+					  "(N, features)",
+					  name, names[0], dvti_describe(in[0]), names[i ? i : 1],
+					  dvti_describe(in[i ? i : 1]));
+			return false;
+		}
+	if (margin - margin == 0)
+		return true;
+	dvti_fail(DVT_ERR_RANGE, "%s: margin is %g; expected a finite number", name, margin);
+	return false;
+}
+
+/* Differences of integers wrap, so they become float32. */
+static dvt_array *dvti_loss_distance(dvt_array *a, dvt_array *b) {
+	return dvt_square(dvt_sub(dvti_compute_float(a), dvti_compute_float(b)));
+}
+
+DVT_API dvt_array *dvt_loss_triplet(dvt_array *prediction, dvt_array *positive, dvt_array *negative,
+									double margin) {
+	static const char *const names[] = {"prediction", "positive", "negative"};
+	dvt_array *in[3], *loss;
+	dvt_scope_guard scope;
+	dvt_dtype dtype;
+	in[0] = prediction;
+	in[1] = positive;
+	in[2] = negative;
+	if (!dvti_loss_embedding_ok("dvt_loss_triplet", in, names, 3, margin))
+		return NULL;
+	scope = dvt_scope_begin();
+	dtype = dvt_promote(dvt_promote(prediction->dtype, positive->dtype), negative->dtype);
+	loss =
+		dvt_sub(dvti_loss_distance(positive, prediction), dvti_loss_distance(negative, prediction));
+	loss = dvt_relu(dvt_add_scalar(dvti_loss_reduce(loss, dvt_sum), margin));
+	loss = dvt_as_in_dtype(loss, dvti_float_dtype(dtype));
+	dvt_keep(loss);
+	dvt_scope_end(&scope);
+	return loss;
+}
+
+/* Returns 1 / |x|. The bound makes the gradient at a vector of zeros finite. */
+static dvt_array *dvti_loss_inverse_length(dvt_array *x) {
+	dvt_array *sum = dvt_sum(dvt_square(x), DVT_AXES(-1));
+	return dvt_rsqrt(dvt_maximum_scalar(sum, 1e-24));
+}
+
+static dvt_array *dvti_loss_cosine(dvt_array *a, dvt_array *b, dvt_array *label, double margin) {
+	dvt_array *cosine, *same;
+	a = dvti_compute_float(a);
+	b = dvti_compute_float(b);
+	cosine = dvt_sum(dvt_mul(a, b), DVT_AXES(-1));
+	cosine = dvt_mul(dvt_mul(cosine, dvti_loss_inverse_length(a)), dvti_loss_inverse_length(b));
+	if (!cosine)
+		return NULL;
+	same = dvt_reshape(dvt_equal_scalar(label, 1), cosine->shape);
+	return dvt_where(same, dvt_scalar_sub(1, cosine), dvt_relu(dvt_sub_scalar(cosine, margin)));
+}
+
+DVT_API dvt_array *dvt_loss_cosine_embedding(dvt_array *a, dvt_array *b, dvt_array *label,
+											 double margin) {
+	static const char *const names[] = {"a", "b", "label"};
+	const char *name = "dvt_loss_cosine_embedding";
+	dvt_array *in[3], *loss;
+	dvt_scope_guard scope;
+	dvt_shape rows;
+	in[0] = a;
+	in[1] = b;
+	in[2] = label;
+	if (!dvti_loss_embedding_ok(name, in, names, 2, margin))
+		return NULL;
+	rows = a->shape;
+	rows.ndim--;
+	if (rows.ndim < 1 || dvt_shape_size(rows) != dvt_size(label)) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: a is %s and label is %s; expected (N, ..., features) and one label for each "
+				  "row",
+				  name, dvti_describe(a), dvti_describe(label));
+		return NULL;
+	}
+	scope = dvt_scope_begin();
+	loss = dvti_loss_reduce(dvti_loss_cosine(a, b, dvt_detach(label), margin), dvt_mean);
+	loss = dvt_as_in_dtype(loss, dvti_float_dtype(dvt_promote(a->dtype, b->dtype)));
+	dvt_keep(loss);
+	dvt_scope_end(&scope);
+	return loss;
+}
+/* ==== end dvt_loss_embedding.c ==== */
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters. They are compiled to a small program; all threads of
    the program advance together, so no pattern takes exponential time. Source: Thompson, 1968.
@@ -59336,6 +62085,90 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 	dvti_params_unlock();
 }
 /* ==== end dvt_param_plan.c ==== */
+/* ==== begin src/6_nn/dvt_rotary.c ==== */
+/* Rotary position embedding, composed of recorded operations. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/6_nn/dvt_rotary.c"
+#endif
+
+static bool dvti_rotary_accepts(const char *name, const dvt_array *x, const dvt_rotary_options *p) {
+	int n = x->shape.ndim;
+	dvt_shape rows = x->shape, common;
+	if (n < 2 || x->shape.dim[n - 1] < 2 || x->shape.dim[n - 1] % 2) {
+		dvti_fail(DVT_ERR_SHAPE, "%s: x is %s; expected (..., T, size) with an even size", name,
+				  dvti_describe(x));
+		return false;
+	}
+	if (!(p->base > 0) || p->base - p->base != 0) {
+		dvti_fail(DVT_ERR_RANGE, "%s: base is %g; expected a positive number, or 0 for 10000", name,
+				  p->base);
+		return false;
+	}
+	rows.ndim--;
+	if (p->positions && (!dvti_broadcasts(&p->positions->shape, &rows, &common) ||
+						 !dvt_shape_equal(common, rows))) {
+		dvti_fail(DVT_ERR_SHAPE, "%s: positions is %s; expected a shape that broadcasts to %s",
+				  name, dvti_describe(p->positions), dvti_shape_text(rows));
+		return false;
+	}
+	return true;
+}
+
+/* Returns position * base^(-2i / size), (.., T, size / 2). float64 keeps the angles of large
+   positions exact. */
+static dvt_array *dvti_rotary_angles(const dvt_array *x, const dvt_rotary_options *p) {
+	dvt_ctx ctx = dvt_ctx_of(x);
+	int64_t steps = x->shape.dim[x->shape.ndim - 2], size = x->shape.dim[x->shape.ndim - 1];
+	double first = (double)p->offset;
+	dvt_array *pair = dvt_arange(0, (double)(size / 2), 1, DVT_F64, ctx);
+	dvt_array *at = p->positions ? dvt_as_in_dtype(p->positions, DVT_F64)
+								 : dvt_arange(first, first + (double)steps, 1, DVT_F64, ctx);
+	pair = dvt_scalar_pow(p->base, dvt_mul_scalar(pair, -2.0 / (double)size));
+	return dvt_mul(dvt_expand_dims(at, -1), pair);
+}
+
+static dvt_array *dvti_rotary_of(dvt_array *x, const dvt_rotary_options *p) {
+	dvt_array *angle = x ? dvti_rotary_angles(x, p) : NULL, *c, *s, *a, *b, *turned[2];
+	int64_t size;
+	if (!angle)
+		return NULL;
+	size = x->shape.dim[x->shape.ndim - 1];
+	c = dvt_as_in_dtype(dvt_cos(angle), x->dtype);
+	s = dvt_as_in_dtype(dvt_sin(angle), x->dtype);
+	a = p->interleaved ? dvt_slice(x, -1, 0, DVT_END, 2) : dvt_slice(x, -1, 0, size / 2, 1);
+	b = p->interleaved ? dvt_slice(x, -1, 1, DVT_END, 2) : dvt_slice(x, -1, size / 2, DVT_END, 1);
+	turned[0] = dvt_sub(dvt_mul(a, c), dvt_mul(b, s));
+	turned[1] = dvt_add(dvt_mul(b, c), dvt_mul(a, s));
+	if (!turned[0] || !turned[1])
+		return NULL;
+	return p->interleaved ? dvt_reshape(dvt_stack(turned, 2, -1), x->shape)
+						  : dvt_concat(turned, 2, -1);
+}
+
+DVT_API dvt_array *dvt_rotary(dvt_array *x, const dvt_rotary_options *options) {
+	static const char name[] = "dvt_rotary";
+	static const char *const names[] = {"x", "positions"};
+	dvt_rotary_options p;
+	dvt_array *in[2], *y;
+	dvt_scope_guard scope;
+	memset(&p, 0, sizeof p);
+	if (options)
+		p = *options;
+	if (p.base == 0)
+		p.base = 10000;
+	in[0] = x;
+	in[1] = p.positions;
+	if (!dvti_check_named(name, in, p.positions ? 2 : 1, names) ||
+		!dvti_rotary_accepts(name, x, &p))
+		return NULL;
+	scope = dvt_scope_begin();
+	y = dvti_rotary_of(dvti_wide_float(dvt_as_in_dtype(x, dvti_float_dtype(x->dtype))), &p);
+	y = y ? dvt_as_in_dtype(y, dvti_float_dtype(x->dtype)) : NULL;
+	dvt_keep(y);
+	dvt_scope_end(&scope);
+	return y;
+}
+/* ==== end dvt_rotary.c ==== */
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child
    numbers, then the short name. dvt_load_match.c and dvt_load_map.c match the names of a file to
@@ -61569,6 +64402,7 @@ DVTI_FN dvt_status dvti_svg_save(const char *function, const char *path, dvti_wr
 static void dvti_trainer_destroy(void *object) {
 	dvt_trainer *t = (dvt_trainer *)object;
 	int i;
+	dvti_parts_free(t);
 	dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
 	for (i = 0; t->trained && i < t->n; i++)
 		dvti_disown(t->trained[i].staging);
@@ -61612,7 +64446,7 @@ DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer
 		return NULL;
 	}
 	t->params = (dvt_params *)dvti_own(params);
-	return t;
+	return dvti_ranks_begin(function, t) == DVT_OK ? t : NULL;
 }
 
 /* ---- the step ---- */
@@ -61708,21 +64542,32 @@ typedef struct dvti_step_plan {
 
 static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_trainer *t,
 												 int64_t batch_size, dvti_step_plan plan) {
+	const bool many = dvt_num_ranks() > 1;
 	dvt_status status;
 	int i;
+	if (many) { /* a rank may have no rows of a short batch */
+		status = dvti_ranks_begin(function, t);
+		if (status == DVT_OK && plan.apply)
+			status = dvti_ranks_agree(function, t, NULL, &batch_size, NULL, NULL);
+		if (status != DVT_OK)
+			return status;
+	}
 	if (plan.apply && batch_size < 1)
 		return dvti_fail(DVT_ERR_RANGE,
 						 "%s: batch_size is %lld; expected the number of samples, at least 1",
 						 function, (long long)batch_size);
 	status = dvti_trainer_look(function, t);
+	if (status == DVT_OK && plan.sum && t->parts && t->parts->parts)
+		status = dvti_parts_finish(function, t);
 	if (status == DVT_OK && plan.apply)
 		status = dvti_trainer_check_stale(function, t, plan.partial);
-	if (status == DVT_OK && plan.apply && !plan.sum && t->ctxs.n > 1 && !dvti_trainer_summed(t))
+	if (status == DVT_OK && plan.apply && !plan.sum && (many || t->ctxs.n > 1) &&
+		!dvti_trainer_summed(t))
 		return dvti_fail(DVT_ERR_VALUE,
 						 "%s: the gradients of %d contexts have not been summed, and the copies "
 						 "would drift apart; call dvt_trainer_allreduce first, or dvt_trainer_step",
-						 function, t->ctxs.n);
-	if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
+						 function, t->ctxs.n * dvt_num_ranks());
+	if (status == DVT_OK && plan.sum && (many || t->ctxs.n > 1))
 		status = dvti_trainer_check_sums(function, t, plan.partial);
 	for (i = 0; i < t->n && status == DVT_OK; i++) {
 		if (!t->trained[i].taken)
@@ -61734,6 +64579,8 @@ static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_train
 	}
 	if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
 		status = dvti_trainer_sum(function, t, plan.partial);
+	if (status == DVT_OK && plan.sum && many)
+		status = dvti_ranks_sum(function, t);
 	if (status == DVT_OK && plan.apply)
 		status = dvti_trainer_apply_all(function, t, batch_size);
 	return status;
@@ -62175,17 +65022,20 @@ static bool dvti_stack_samples(const char *function, dvt_dataset *data, const ui
 	dvt_array *sample, *label;
 	int64_t i;
 	bool ok = true;
-	for (i = 0; ok && i < n; i++) {
+	/* A process without a share of the batch takes the shape from sample 0. */
+	for (i = 0; ok && i < DVTI_MAX(n, 1); i++) {
 		dvt_scope_guard scope = dvt_scope_begin();
-		ok = dvti_sample_get(data, key, index[i], &sample, &label);
+		ok = dvti_sample_get(data, key, n ? index[i] : 0, &sample, &label);
 		if (ok && i == 0) {
 			*x = (dvt_array *)dvt_keep(dvti_batch_like(function, sample, n));
 			*y = *x ? (dvt_array *)dvt_keep(dvti_batch_like(function, label, n)) : NULL;
 			ok = *y != NULL;
 		}
-		ok = ok && dvti_sample_ok(function, "x", *x, sample, index[0], index[i]) &&
-			 dvti_sample_ok(function, "y", *y, label, index[0], index[i]) &&
-			 dvti_put_sample(function, *x, i, sample) && dvti_put_sample(function, *y, i, label);
+		if (ok && n)
+			ok = dvti_sample_ok(function, "x", *x, sample, index[0], index[i]) &&
+				 dvti_sample_ok(function, "y", *y, label, index[0], index[i]) &&
+				 dvti_put_sample(function, *x, i, sample) &&
+				 dvti_put_sample(function, *y, i, label);
 		dvt_scope_end(&scope);
 	}
 	return ok;
@@ -62853,8 +65703,16 @@ static bool dvti_epoch_open(dvt_loader *l) {
 	return true;
 }
 
-static int64_t dvti_batch_length(const dvt_loader *l, int64_t batch) {
-	return DVTI_MIN(l->desc.batch_size, l->order.length - batch * l->desc.batch_size);
+/* Finds the samples of a batch that this process makes: its share, or all. Returns their number. */
+static int64_t dvti_batch_share(const dvt_loader *l, int64_t batch, const int64_t **sample) {
+	int64_t at = batch * l->desc.batch_size, first = 0;
+	int64_t n = DVTI_MIN(l->desc.batch_size, l->order.length - at);
+	if (!l->desc.all_ranks) {
+		first = dvti_rank_row(n, dvt_rank());
+		n = dvti_rank_row(n, dvt_rank() + 1) - first;
+	}
+	*sample = l->order.sample + at + first;
+	return n;
 }
 
 /* Makes a batch in the current scope: the parts of x, then those of y. */
@@ -62920,11 +65778,12 @@ static void dvti_worker_make(dvti_worker *w, int64_t n, dvti_made *made) {
 
 /* Copies the sample numbers of the next batch, and the key. Returns false when there is no memory
    for them. */
-static bool dvti_worker_begin(dvti_worker *w, int64_t batch, int64_t n) {
+static bool dvti_worker_begin(dvti_worker *w, const int64_t *sample, int64_t n) {
 	const dvt_loader *l = w->loader;
 	if (!dvti_grow((void **)&w->index, &w->capacity, (size_t)n, sizeof *w->index))
 		return false;
-	memcpy(w->index, l->order.sample + batch * l->desc.batch_size, (size_t)n * sizeof *w->index);
+	if (n)
+		memcpy(w->index, sample, (size_t)n * sizeof *w->index);
 	memcpy(w->key, l->order.key, sizeof w->key);
 	return true;
 }
@@ -62936,6 +65795,7 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
 	dvti_parallel_off();
 	dvti_mutex_lock(&l->lock);
 	for (;;) {
+		const int64_t *sample;
 		int64_t batch, n, generation;
 		while (!l->stop &&
 			   !(l->open && l->making < l->order.batches && l->making < l->taken + l->slots))
@@ -62943,9 +65803,9 @@ DVTI_THREAD_MAIN(dvti_worker_run) {
 		if (l->stop)
 			break;
 		batch = l->making++;
-		n = dvti_batch_length(l, batch);
+		n = dvti_batch_share(l, batch, &sample);
 		generation = l->generation;
-		if (dvti_worker_begin(w, batch, n)) {
+		if (dvti_worker_begin(w, sample, n)) {
 			dvti_mutex_unlock(&l->lock);
 			dvti_worker_make(w, n, &made);
 			dvti_mutex_lock(&l->lock);
@@ -63164,6 +66024,8 @@ static void dvti_epoch_close(dvt_loader *l) {
 
 static bool dvti_loader_advance(dvt_loader *l, dvt_array **part) {
 	static const char *const function = "dvt_loader_next";
+	const int64_t *sample;
+	int64_t n;
 	bool ok;
 	dvti_workers_forget(l);
 	if (!dvti_batcher_ready(function, &l->batcher) || !dvti_workers_start(l))
@@ -63183,8 +66045,8 @@ static bool dvti_loader_advance(dvt_loader *l, dvt_array **part) {
 	}
 	if (l->started)
 		return dvti_ring_take(l, part);
-	ok = dvti_loader_make(l, l->order.key, l->order.sample + l->taken * l->desc.batch_size,
-						  dvti_batch_length(l, l->taken), part);
+	n = dvti_batch_share(l, l->taken, &sample);
+	ok = dvti_loader_make(l, l->order.key, sample, n, part);
 	if (ok)
 		l->taken++;
 	return ok;
@@ -63491,6 +66353,1399 @@ DVTI_FN dvt_status dvti_order_seek(dvti_order *order, const char *function, dvt_
 	return dvti_order_open(order, function, desc, n) ? DVT_OK : dvti_failure();
 }
 /* ==== end dvt_order.c ==== */
+/* ==== begin src/7_train/dvt_part_loss.c ==== */
+/* The losses of a batch that is computed by parts. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/7_train/dvt_part_loss.c"
+#endif
+
+DVT_API dvt_status dvt_trainer_add_loss(dvt_trainer *trainer, dvt_array *losses) {
+	static const char *const function = "dvt_trainer_add_loss";
+	dvti_part_batch *p = trainer ? trainer->parts : NULL;
+	dvt_record_guard record;
+	dvt_scope_guard scope;
+	dvt_array *sum;
+	if (!trainer || !losses)
+		return dvti_null(function, trainer ? "losses" : "trainer");
+	if (!p || p->now < 0)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "%s: no part of a batch runs; call it inside DVT_FOR_TRAINER_PARTS",
+						 function);
+	record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
+	scope = dvt_scope_begin();
+	sum = dvt_as_in_dtype(losses, DVT_F64);
+	sum = sum ? dvt_sum(sum, DVT_ALL) : NULL;
+	if (sum && p->part_loss)
+		sum = dvt_add(p->part_loss, sum);
+	if (sum) {
+		dvti_own(sum);
+		dvti_disown(p->part_loss);
+		p->part_loss = sum;
+	}
+	dvt_scope_end(&scope);
+	dvt_record_end(&record);
+	return sum ? DVT_OK : dvti_failure();
+}
+
+DVT_API double dvt_trainer_loss(const dvt_trainer *trainer) {
+	if (!trainer) {
+		dvti_null("dvt_trainer_loss", "trainer");
+		return (double)NAN;
+	}
+	if (!trainer->parts || !trainer->parts->loss)
+		return (double)NAN;
+	return dvt_item(trainer->parts->loss) / (double)trainer->parts->loss_rows;
+}
+/* ==== end dvt_part_loss.c ==== */
+/* ==== begin src/7_train/dvt_part_tree.c ==== */
+/* The sum over the parts of a batch, by a binary tree over their numbers. Its nodes are the aligned
+   blocks of 2^k parts. A context adds up the blocks that it has computed alone; a step adds up the
+   rest.
+
+     level 2          0..3                          part 4 has no sibling: its sum moves up
+                     /    \                         unchanged
+     level 1      0..1    2..3     4..5
+                  /  \    /  \     /
+     level 0     0    1  2    3   4                                                             */
+#ifdef DEVTENSOR_LINES
+#line 10 "src/7_train/dvt_part_tree.c"
+#endif
+
+DVTI_FN int64_t dvti_part_row(int64_t rows, int part, int parts) {
+	part = DVTI_MIN(part, parts);
+	return rows / parts * part + rows % parts * part / parts;
+}
+
+DVTI_FN bool dvti_part_has_rows(const dvti_part_batch *p, int start, int level) {
+	return dvti_part_row(p->rows, start + (1 << level), p->parts) >
+		   dvti_part_row(p->rows, start, p->parts);
+}
+
+DVTI_FN void dvti_part_sum_free(dvti_part_sum *sum, int columns) {
+	int i;
+	for (i = 0; sum->column && i < columns; i++)
+		dvti_disown(sum->column[i]);
+	dvti_free(sum->column);
+	sum->column = NULL;
+}
+
+/* Adds `from` to `into`, column by column, on the context of `into`, and frees `from`. */
+static bool dvti_part_add(dvti_part_sum *into, dvti_part_sum *from, int columns) {
+	bool good = true;
+	int i;
+	for (i = 0; i < columns && good; i++) {
+		dvt_array *sum = into->column[i], *other = from->column[i];
+		if (!sum || !other) {
+			into->column[i] = sum ? sum : other;
+			from->column[i] = sum ? other : NULL;
+		} else {
+			other = dvt_as_in_ctx(other, dvt_ctx_of(sum));
+			good = other && dvt_add_(sum, other);
+		}
+	}
+	dvti_part_sum_free(from, columns);
+	return good;
+}
+
+/* Returns the sum with this place, or NULL. Sums on another context count only with `across`. */
+static dvti_part_sum *dvti_part_find(dvti_part_batch *p, const dvti_part_sum *sum, int columns,
+									 bool across) {
+	size_t at;
+	int i;
+	for (at = 0; at < p->n; at++) {
+		dvti_part_sum *other = &p->sum[at];
+		bool same = true;
+		if (other->start != (sum->start ^ 1 << sum->level) || other->level != sum->level)
+			continue;
+		for (i = 0; i < columns && !across && same; i++)
+			if (sum->column[i] && other->column[i])
+				same = dvt_ctx_equal(dvt_ctx_of(sum->column[i]), dvt_ctx_of(other->column[i]));
+		return same ? other : NULL;
+	}
+	return NULL;
+}
+
+DVTI_FN bool dvti_part_insert(const char *function, dvti_part_batch *p, dvti_part_sum sum,
+							  int columns, bool across) {
+	bool good = true;
+	while (good && (1 << sum.level) < p->parts) {
+		int sibling = sum.start ^ 1 << sum.level;
+		if (dvti_part_has_rows(p, sibling, sum.level)) {
+			dvti_part_sum *other = dvti_part_find(p, &sum, columns, across);
+			if (!other)
+				break;
+			good = dvti_part_add(other, &sum, columns);
+			sum.column = other->column;
+			*other = p->sum[--p->n];
+		}
+		sum.start &= ~(1 << sum.level);
+		sum.level++;
+	}
+	if (good && !dvti_grow((void **)&p->sum, &p->capacity, p->n + 1, sizeof *p->sum)) {
+		dvti_fail_memory(function, (int64_t)((p->n + 1) * sizeof *p->sum));
+		good = false;
+	}
+	if (good)
+		p->sum[p->n++] = sum;
+	else
+		dvti_part_sum_free(&sum, columns);
+	return good;
+}
+
+DVTI_FN bool dvti_parts_merge(const char *function, dvti_part_batch *p, int columns) {
+	size_t passes = p->n;
+	bool good = true;
+	while (good && passes-- > 0 && p->n > 1) {
+		dvti_part_sum sum = p->sum[0];
+		p->n--;
+		memmove(p->sum, p->sum + 1, p->n * sizeof *p->sum);
+		good = dvti_part_insert(function, p, sum, columns, true);
+	}
+	return good;
+}
+/* ==== end dvt_part_tree.c ==== */
+/* ==== begin src/7_train/dvt_parts.c ==== */
+/* Training in parts: the loop over the parts of a batch, and the first phase of a step.
+   dvt_part_tree.c has the order of the sums. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/7_train/dvt_parts.c"
+#endif
+
+#define DVTI_MOST_PARTS 4096
+
+/* Returns whether column i has running statistics instead of a gradient. */
+static bool dvti_part_is_state(const dvt_trainer *t, int i) {
+	const dvt_param *param = t->trained[i].param;
+	return param->fixed && dvt_dtype_is_float(param->dtype);
+}
+
+/* ---- memory ---- */
+/* Forgets the open batch, and its part. */
+static void dvti_parts_drop(const dvt_trainer *t) {
+	dvti_part_batch *p = t->parts;
+	dvti_part_stream none;
+	int i;
+	memset(&none, 0, sizeof none);
+	dvti_set_part_stream(none);
+	while (p->n)
+		dvti_part_sum_free(&p->sum[--p->n], t->n + 1);
+	for (i = 0; p->before && i < t->n * p->contexts; i++)
+		dvti_disown(p->before[i]);
+	dvti_free(p->before);
+	p->before = NULL;
+	dvti_disown(p->part_loss);
+	p->part_loss = NULL;
+	p->open = p->done = false;
+	p->now = -1;
+}
+
+DVTI_FN void dvti_parts_free(const dvt_trainer *t) {
+	if (!t->parts)
+		return;
+	dvti_parts_drop(t);
+	dvti_disown(t->parts->loss);
+	dvti_free(t->parts->sum);
+	dvti_free(t->parts->version);
+	dvti_free(t->parts->used);
+	dvti_free(t->parts);
+}
+
+DVT_API dvt_status dvt_trainer_set_parts(dvt_trainer *trainer, int parts) {
+	static const char *const function = "dvt_trainer_set_parts";
+	dvti_part_batch *p;
+	if (!trainer)
+		return dvti_null(function, "trainer");
+	if (parts < 0 || parts > DVTI_MOST_PARTS)
+		return dvti_fail(DVT_ERR_RANGE, "%s: %d parts; expected 0 (off) to %d", function, parts,
+						 DVTI_MOST_PARTS);
+	if (parts % dvt_num_ranks())
+		return dvti_fail(DVT_ERR_RANGE,
+						 "%s: %d parts for %d processes; expected a multiple of the number of "
+						 "processes",
+						 function, parts, dvt_num_ranks());
+	p = trainer->parts;
+	if (p && p->open)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "%s: a batch has been begun; call it after dvt_trainer_step", function);
+	if (!p) {
+		p = (dvti_part_batch *)dvti_alloc_zero(sizeof *p);
+		if (p) {
+			p->version = (int64_t *)dvti_alloc_zero((size_t)trainer->n * sizeof *p->version);
+			p->used = (bool *)dvti_alloc_zero((size_t)(trainer->n + 1) * sizeof *p->used);
+		}
+		if (!p || !p->version || !p->used) {
+			if (p) {
+				dvti_free(p->version);
+				dvti_free(p->used);
+			}
+			dvti_free(p);
+			return dvti_fail_memory(function, (int64_t)sizeof *p + 9 * (int64_t)trainer->n);
+		}
+		p->now = -1;
+		trainer->parts = p;
+	}
+	p->parts = parts;
+	return DVT_OK;
+}
+
+/* ---- one part ---- */
+/* Checks that the gradient is that of this part alone. */
+static bool dvti_part_gradient_ok(const char *function, const dvt_trainer *t, int i) {
+	const dvti_replica *at = dvti_trainer_at(t, i, t->parts->k);
+	if (!(at->weight->grad_holds & DVTI_GRAD_SUM))
+		return true;
+	dvti_fail(DVT_ERR_VALUE,
+			  "%s: the gradient of parameter %s on %s has in it the sum of the batch before, and "
+			  "another sum would count it twice: call dvt_params_zero_grad after the step, or use "
+			  "DVT_GRAD_WRITE",
+			  function, dvt_param_name(t->trained[i].param),
+			  dvt_ctx_name(t->ctxs.ctx[t->parts->k]));
+	return false;
+}
+
+/* Returns what a part adds to column i: a copy, or with `borrow` the gradient itself, which the
+   caller adds before the next backward pass writes it. NULL with *good false on errors. */
+static dvt_array *dvti_part_column(const char *function, const dvt_trainer *t, int i, bool borrow,
+								   bool *good) {
+	dvti_part_batch *p = t->parts;
+	const dvti_replica *at = i < t->n ? dvti_trainer_at(t, i, p->k) : NULL;
+	dvt_array *x = NULL;
+	if (i == t->n) {
+		x = p->part_loss;
+		p->part_loss = NULL;
+		p->used[i] |= x != NULL;
+		return x;
+	}
+	if (dvti_part_is_state(t, i)) {
+		x = dvt_copy(at->weight);
+		p->used[i] |= dvti_atomic_load(&at->weight->storage->version) != p->version[i];
+	} else if (!t->trained[i].taken) {
+		return NULL;
+	} else if (!at->weight->grad_fresh) {
+		x = dvt_zeros_like(at->gradient);
+	} else if (dvti_part_gradient_ok(function, t, i)) {
+		x = borrow ? at->gradient : dvt_copy(at->gradient);
+		p->used[i] = true;
+	}
+	*good = x != NULL;
+	return (dvt_array *)dvti_own(x);
+}
+
+/* Makes the context as it was before the part. */
+static bool dvti_part_restore(const char *function, const dvt_trainer *t, int i) {
+	dvti_part_batch *p = t->parts;
+	const dvti_replica *at = dvti_trainer_at(t, i, p->k);
+	dvt_array *before = p->before[i * t->ctxs.n + p->k];
+	if (before && dvti_atomic_load(&at->weight->storage->version) != p->version[i]) {
+		if (dvti_copy_elements(function, at->weight, before) != DVT_OK)
+			return false;
+		dvti_written(at->weight);
+	}
+	if (!t->trained[i].taken || !at->weight->grad_fresh)
+		return true;
+	at->weight->grad_fresh = false;
+	at->weight->grad_holds = 0;
+	return at->weight->grad_req != DVT_GRAD_ADD || dvt_fill(at->gradient, 0);
+}
+
+/* Returns whether the part's sibling has run on the same context. */
+static bool dvti_part_is_added(const dvt_trainer *t) {
+	const dvti_part_batch *p = t->parts;
+	size_t at;
+	int i;
+	for (at = 0; at < p->n; at++)
+		if (p->sum[at].level == 0 && p->sum[at].start == (p->now ^ 1))
+			for (i = 0; i < t->n; i++)
+				if (p->sum[at].column[i])
+					return dvt_ctx_equal(dvt_ctx_of(p->sum[at].column[i]), t->ctxs.ctx[p->k]);
+	return false;
+}
+
+static bool dvti_part_end(const char *function, const dvt_trainer *t) {
+	dvti_part_batch *p = t->parts;
+	dvti_part_sum sum;
+	dvt_scope_guard scope;
+	bool good = true, borrow;
+	int i;
+	sum.start = p->now;
+	sum.level = 0;
+	sum.column = (dvt_array **)dvti_alloc_zero((size_t)(t->n + 1) * sizeof *sum.column);
+	if (!sum.column) {
+		dvti_fail_memory(function, (t->n + 1) * (int64_t)sizeof *sum.column);
+		return false;
+	}
+	scope = dvt_scope_begin();
+	borrow = dvti_part_is_added(t);
+	for (i = 0; i <= t->n && good; i++)
+		sum.column[i] = dvti_part_column(function, t, i, borrow, &good);
+	if (good)
+		good = dvti_part_insert(function, p, sum, t->n + 1, false);
+	else
+		dvti_part_sum_free(&sum, t->n + 1);
+	for (i = 0; i < t->n && good; i++)
+		good = dvti_part_restore(function, t, i);
+	dvt_scope_end(&scope);
+	return good;
+}
+
+/* Notes the running statistics of context k before its part. */
+static bool dvti_part_note(const char *function, const dvt_trainer *t) {
+	dvti_part_batch *p = t->parts;
+	dvt_scope_guard scope = dvt_scope_begin();
+	bool good = true;
+	int i;
+	for (i = 0; i < t->n && good; i++) {
+		dvti_replica *at = dvti_trainer_at(t, i, p->k);
+		dvt_array **before = &p->before[i * t->ctxs.n + p->k];
+		if (!dvti_part_is_state(t, i))
+			continue;
+		at->weight = dvti_param_on(function, t->trained[i].param, t->ctxs.ctx[p->k]);
+		if (at->weight && !*before)
+			*before = (dvt_array *)dvti_own(dvt_copy(at->weight));
+		good = at->weight && *before;
+		if (good)
+			p->version[i] = dvti_atomic_load(&at->weight->storage->version);
+	}
+	dvt_scope_end(&scope);
+	return good;
+}
+
+/* ---- the batch ---- */
+/* Finds the rows of all ranks. Every rank must have those of its parts. */
+static bool dvti_parts_share(const char *function, dvt_trainer *t) {
+	dvti_part_batch *p = t->parts;
+	const int n = dvt_num_ranks(), rank = dvt_rank();
+	if (n == 1)
+		return true;
+	if (dvti_ranks_begin(function, t) != DVT_OK ||
+		dvti_ranks_agree(function, t, NULL, &p->rows, &p->row0, &p->key) != DVT_OK)
+		return false;
+	p->first = p->parts / n * rank;
+	p->end = p->first + p->parts / n;
+	if (p->row0 == dvti_rank_row(p->rows, rank) &&
+		p->row0 + p->local == dvti_rank_row(p->rows, rank + 1))
+		return true;
+	dvti_fail(
+		DVT_ERR_SHAPE,
+		"%s: rank %d has the rows %lld to %lld of %lld; expected %lld to %lld, the share that "
+		"a loader gives it",
+		function, rank, (long long)p->row0, (long long)(p->row0 + p->local), (long long)p->rows,
+		(long long)dvti_rank_row(p->rows, rank), (long long)dvti_rank_row(p->rows, rank + 1));
+	return false;
+}
+
+static bool dvti_parts_begin(const char *function, dvt_trainer *t, const dvt_array *x) {
+	dvti_part_batch *p = t->parts;
+	size_t bytes;
+	if (dvti_trainer_look(function, t) != DVT_OK || !dvti_part_key(function, &p->key))
+		return false;
+	bytes = (size_t)t->n * (size_t)t->ctxs.n * sizeof *p->before;
+	p->before = (dvt_array **)dvti_alloc_zero(bytes);
+	if (!p->before) {
+		dvti_fail_memory(function, (int64_t)bytes);
+		return false;
+	}
+	p->rows = p->local = x->shape.dim[0];
+	p->contexts = t->ctxs.n;
+	p->row0 = 0;
+	p->first = 0;
+	p->end = p->parts;
+	p->turn = 0;
+	p->k = -1;
+	memset(p->used, 0, (size_t)(t->n + 1) * sizeof *p->used);
+	p->open = true;
+	return dvti_parts_share(function, t);
+}
+
+/* Goes to the next part with rows: the first one of every context, then the second ones. */
+static bool dvti_parts_advance(const dvt_trainer *t) {
+	dvti_part_batch *p = t->parts;
+	int64_t count = p->end - p->first;
+	p->now = -1;
+	while (p->turn < count) {
+		int start, end;
+		if (++p->k == t->ctxs.n) {
+			p->k = 0;
+			p->turn++;
+		}
+		start = p->first + (int)dvti_part_row(count, p->k, t->ctxs.n) + p->turn;
+		end = p->first + (int)dvti_part_row(count, p->k + 1, t->ctxs.n);
+		if (start < end && dvti_part_has_rows(p, start, 0)) {
+			p->now = start;
+			return true;
+		}
+	}
+	p->done = true;
+	return false;
+}
+
+static dvt_array *dvti_part_rows(const dvt_trainer *t, dvt_array *x) {
+	const dvti_part_batch *p = t->parts;
+	int64_t start = dvti_part_row(p->rows, p->now, p->parts) - p->row0;
+	int64_t end = dvti_part_row(p->rows, p->now + 1, p->parts) - p->row0;
+	dvt_array *rows = start == 0 && end == x->shape.dim[0] ? x : dvt_rows(x, start, end);
+	return rows ? dvt_as_in_ctx(rows, t->ctxs.ctx[p->k]) : NULL;
+}
+
+static bool dvti_part_check(const char *function, const dvt_trainer *t, dvt_array *x,
+							dvt_array *y) {
+	const dvti_part_batch *p = t->parts;
+	if (!p || !p->parts)
+		dvti_fail(DVT_ERR_VALUE, "%s: parts are not set; call dvt_trainer_set_parts first",
+				  function);
+	else if (p->open && p->contexts != t->ctxs.n)
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: the parameters were moved within a batch; move them after dvt_trainer_step",
+				  function);
+	else if (p->done)
+		dvti_fail(
+			DVT_ERR_VALUE,
+			"%s: all parts of the batch have run; call dvt_trainer_step before the next batch",
+			function);
+	else if (x->shape.ndim < 1 || y->shape.ndim < 1 || x->shape.dim[0] != y->shape.dim[0] ||
+			 (p->open && x->shape.dim[0] != p->local))
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: x is %s and y %s; expected the same number of rows on axis 0, and the same "
+				  "arrays until the end of the batch",
+				  function, dvti_describe(x), dvti_describe(y));
+	else
+		return true;
+	return false;
+}
+
+/* Ends a part, and starts the next one. Returns false at the end, and with *good false on
+   errors. */
+static bool dvti_part_next(const char *function, dvt_trainer *t, dvt_array *x, dvt_array *y,
+						   dvt_array **part_x, dvt_array **part_y, bool *good) {
+	dvti_part_batch *p = t->parts;
+	dvti_part_stream stream;
+	memset(&stream, 0, sizeof stream);
+	dvti_set_part_stream(stream);
+	*good = p->open ? p->now < 0 || dvti_part_end(function, t) : dvti_parts_begin(function, t, x);
+	if (!*good || !dvti_parts_advance(t))
+		return false;
+	*good = dvti_part_note(function, t) && (*part_x = dvti_part_rows(t, x)) != NULL &&
+			(*part_y = dvti_part_rows(t, y)) != NULL;
+	if (!*good)
+		return false;
+	stream.on = true;
+	stream.key = p->key;
+	stream.part = (uint32_t)p->now;
+	dvti_set_part_stream(stream);
+	return true;
+}
+
+DVT_API bool dvt_trainer_next_part(dvt_trainer *trainer, dvt_array *x, dvt_array *y,
+								   dvt_array **part_x, dvt_array **part_y) {
+	static const char *const function = "dvt_trainer_next_part";
+	dvti_float_mode mode;
+	dvt_record_guard record;
+	bool more, good = true;
+	if (part_x)
+		*part_x = NULL;
+	if (part_y)
+		*part_y = NULL;
+	if (!trainer || !x || !y || !part_x || !part_y) {
+		dvti_null(function, !trainer  ? "trainer"
+							: !x      ? "x"
+							: !y      ? "y"
+							: !part_x ? "part_x"
+									  : "part_y");
+		return false;
+	}
+	if (!dvti_part_check(function, trainer, x, y))
+		return false;
+	record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
+	mode = dvti_float_mode_begin();
+	more = dvti_part_next(function, trainer, x, y, part_x, part_y, &good);
+	dvti_float_mode_end(&mode);
+	dvt_record_end(&record);
+	if (!good) {
+		*part_x = *part_y = NULL;
+		dvti_parts_drop(trainer);
+	}
+	return more && good;
+}
+
+/* ---- the step ---- */
+/* Goes on with the sums of all ranks. */
+static bool dvti_parts_merge_ranks(const char *function, const dvt_trainer *t) {
+	dvti_part_batch *p = t->parts;
+	dvt_array **like;
+	size_t bytes = (size_t)(t->n + 1) * sizeof *like;
+	bool good;
+	int i;
+	if (dvt_num_ranks() == 1)
+		return true;
+	if (dvti_ranks_agree(function, t, p->used, NULL, NULL, NULL) != DVT_OK)
+		return false;
+	like = (dvt_array **)dvti_alloc_zero(bytes);
+	if (!like) {
+		dvti_fail_memory(function, (int64_t)bytes);
+		return false;
+	}
+	for (i = 0; i < t->n; i++)
+		if (p->used[i])
+			like[i] = dvti_trainer_at(t, i, 0)->weight;
+	good = !p->used[t->n] || (like[t->n] = dvt_scalar(0, DVT_F64, dvt_cpu())) != NULL;
+	good = good && dvti_ranks_merge(function, p, like, t->n + 1);
+	dvti_free(like);
+	return good;
+}
+
+/* Writes the mean of the running statistics to every context. */
+static bool dvti_parts_write_state(const char *function, const dvt_trainer *t, int i,
+								   dvt_array *sum) {
+	dvti_part_batch *p = t->parts;
+	dvt_array *mean = dvt_div_scalar(sum, (double)DVTI_MIN((int64_t)p->parts, p->rows));
+	bool good = mean != NULL;
+	int k;
+	for (k = 0; k < t->ctxs.n && good; k++) {
+		dvt_array *weight = dvti_param_on(function, t->trained[i].param, t->ctxs.ctx[k]);
+		good = weight && dvti_copy_elements(function, weight, mean) == DVT_OK;
+		if (good)
+			dvti_written(weight);
+	}
+	return good;
+}
+
+static bool dvti_parts_write(const char *function, const dvt_trainer *t, int i, dvt_array *sum) {
+	int k;
+	if (!sum || !t->parts->used[i])
+		return true;
+	if (dvti_part_is_state(t, i))
+		return dvti_parts_write_state(function, t, i, sum);
+	for (k = 0; k < t->ctxs.n; k++) {
+		dvti_replica *at = dvti_trainer_at(t, i, k);
+		if (dvti_copy_elements(function, at->gradient, sum) != DVT_OK)
+			return false;
+		dvti_written(at->gradient);
+		at->weight->grad_holds = DVTI_GRAD_SUM;
+		at->weight->grad_fresh = true;
+	}
+	return true;
+}
+
+/* Checks that no gradient is that of a whole batch. */
+static dvt_status dvti_parts_unused(const char *function, const dvt_trainer *t) {
+	int i, k;
+	for (i = 0; i < t->n; i++)
+		for (k = 0; t->trained[i].taken && k < t->ctxs.n; k++)
+			if (dvti_trainer_at(t, i, k)->weight->grad_holds & DVTI_GRAD_OWN)
+				return dvti_fail(DVT_ERR_VALUE,
+								 "%s: the trainer has %d parts, and this batch was not computed by "
+								 "parts; loop with DVT_FOR_TRAINER_PARTS before the step, or call "
+								 "dvt_trainer_set_parts with 0",
+								 function, t->parts->parts);
+	return DVT_OK;
+}
+
+DVTI_FN dvt_status dvti_parts_finish(const char *function, dvt_trainer *t) {
+	dvti_part_batch *p = t->parts;
+	bool good = true;
+	int i, now = p->now;
+	if (!p->open)
+		return dvti_parts_unused(function, t);
+	if (!p->done || p->contexts != t->ctxs.n) {
+		for (i = 0; i < t->n && now >= 0 && p->contexts == t->ctxs.n; i++)
+			dvti_part_restore(function, t, i);
+		dvti_parts_drop(t);
+		return dvti_fail(
+			DVT_ERR_VALUE,
+			"%s: the batch was left at part %d of %d; call dvt_trainer_next_part "
+			"until it returns false, do not leave DVT_FOR_TRAINER_PARTS, and do not move the "
+			"parameters",
+			function, now, p->parts);
+	}
+	good = dvti_parts_merge(function, p, t->n + 1) && dvti_parts_merge_ranks(function, t);
+	for (i = 0; i < t->n && good && p->n; i++)
+		good = dvti_parts_write(function, t, i, p->sum[0].column[i]);
+	if (good && p->n) {
+		dvti_disown(p->loss);
+		p->loss = p->sum[0].column[t->n];
+		p->loss_rows = p->rows;
+		p->sum[0].column[t->n] = NULL;
+	}
+	dvti_parts_drop(t);
+	return good ? DVT_OK : dvti_failure();
+}
+
+#undef DVTI_MOST_PARTS
+/* ==== end dvt_parts.c ==== */
+/* ==== begin src/7_train/dvt_distributed.c ==== */
+/* Training by several processes: the public functions, and sums over ranks. A sum is cut into one
+   slice per rank. Every rank receives its slice of all sums, adds them up in the order of the tree
+   of dvt_parts.c, and sends the result to all. So each rank sends about twice the size of the
+   gradients, and the order of the sum depends on nothing but the tree. */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/7_train/dvt_distributed.c"
+#endif
+
+#define DVTI_MOST_SUMS 32 /* sums of one process that are not complete: 2 log2(4096) */
+
+DVTI_FN int64_t dvti_rank_row(int64_t rows, int rank) {
+	return dvti_part_row(rows, rank, dvt_num_ranks());
+}
+
+/* ---- joining and leaving ---- */
+DVT_API dvt_status dvt_distributed_init(void) {
+	static const char *const function = "dvt_distributed_init";
+	if (dvti_ranks_on())
+		return dvti_fail(DVT_ERR_VALUE,
+						 "%s: the processes have joined already; call it once, before "
+						 "dvt_distributed_end",
+						 function);
+	return dvti_ranks_start(function);
+}
+
+DVT_API dvt_status dvt_distributed_end(void) {
+	dvt_status status;
+	if (!dvti_ranks_on())
+		return DVT_OK;
+	status = dvt_barrier_ranks();
+	dvti_ranks_stop(status == DVT_OK);
+	return status;
+}
+
+/* ---- gathering ---- */
+/* Allocates n messages to send and n to receive, all zeros. */
+static dvti_message *dvti_messages(const char *function) {
+	size_t bytes = 2 * (size_t)dvt_num_ranks() * sizeof(dvti_message);
+	dvti_message *message = (dvti_message *)dvti_alloc_zero(bytes);
+	if (!message)
+		dvti_fail_memory(function, (int64_t)bytes);
+	return message;
+}
+
+DVTI_FN dvt_status dvti_ranks_gather(const char *function, const void *own, int64_t bytes,
+									 void *all) {
+	const int n = dvt_num_ranks();
+	dvti_message *message = dvti_messages(function);
+	dvt_status status;
+	int r;
+	if (!message)
+		return dvti_failure();
+	for (r = 0; r < n; r++) {
+		message[r].at = (char *)own;
+		message[n + r].at = (char *)all + r * bytes;
+		message[r].bytes = message[n + r].bytes = bytes;
+	}
+	status = dvti_ranks_exchange(function, message, message + n);
+	dvti_free(message);
+	return status;
+}
+
+DVT_API dvt_status dvt_barrier_ranks(void) {
+	static const char *const function = "dvt_barrier_ranks";
+	const int n = dvt_num_ranks();
+	char *all = (char *)dvti_alloc((size_t)n);
+	dvt_status status = all ? DVT_OK : dvti_fail_memory(function, n);
+	char own = 0;
+	if (status == DVT_OK)
+		status = dvti_ranks_gather(function, &own, 1, all);
+	dvti_free(all);
+	return status;
+}
+
+/* ---- sums ---- */
+/* The sums of all ranks: for each rank the number, then start and level of each. */
+typedef struct dvti_rank_sums {
+	int32_t n, at[DVTI_MOST_SUMS][2];
+} dvti_rank_sums;
+
+/* What one merge works on, for one dtype. */
+typedef struct dvti_rank_merge {
+	const char *function;
+	dvti_part_batch *p;
+	dvt_array *const *like;
+	int columns;
+	const dvti_rank_sums *sums; /* one per rank */
+	dvt_dtype dtype;
+	int64_t total, size; /* elements of all columns; bytes of an element */
+} dvti_rank_merge;
+
+static int64_t dvti_slice_length(const dvti_rank_merge *m, int rank) {
+	return dvti_rank_row(m->total, rank + 1) - dvti_rank_row(m->total, rank);
+}
+
+/* Returns column i of a flat array, as a view, and adds its size to *at. */
+static dvt_array *dvti_flat_column(const dvti_rank_merge *m, dvt_array *flat, int i, int64_t *at) {
+	int64_t n = dvt_size(m->like[i]);
+	dvt_array *view = dvt_slice(flat, 0, *at, *at + n, 1);
+	*at += n;
+	return view ? dvt_reshape(view, m->like[i]->shape) : NULL;
+}
+
+static bool dvti_column_is(const dvti_rank_merge *m, int i) {
+	return m->like[i] && m->like[i]->dtype == m->dtype;
+}
+
+/* Writes the sums of this process to `out`: for each rank, its slice of all sums. */
+static bool dvti_merge_pack(const dvti_rank_merge *m, char *out) {
+	const dvti_part_batch *p = m->p;
+	size_t j;
+	for (j = 0; j < p->n; j++) {
+		dvt_scope_guard scope = dvt_scope_begin();
+		dvt_array *flat = dvt_zeros(DVT_SHAPE(m->total), m->dtype, dvt_cpu());
+		int64_t at = 0;
+		int i, r;
+		for (i = 0; i < m->columns && flat; i++) {
+			dvt_array *view;
+			if (!dvti_column_is(m, i))
+				continue;
+			view = dvti_flat_column(m, flat, i, &at);
+			if (!view || (p->sum[j].column[i] && !dvt_copy_into(view, p->sum[j].column[i])))
+				flat = NULL;
+		}
+		for (r = 0; r < dvt_num_ranks() && flat; r++) {
+			int64_t first = dvti_rank_row(m->total, r), n = dvti_slice_length(m, r);
+			if (n)
+				memcpy(out + (first * (int64_t)p->n + (int64_t)j * n) * m->size,
+					   (const char *)dvt_data(flat) + first * m->size, (size_t)(n * m->size));
+		}
+		dvt_scope_end(&scope);
+		if (!flat)
+			return false;
+	}
+	return true;
+}
+
+/* Adds the slices of all sums, which are in `in` by ranks. Returns the sum, owned; NULL on
+   errors. */
+static dvt_array *dvti_merge_add(const dvti_rank_merge *m, const char *in) {
+	int64_t length = dvti_slice_length(m, dvt_rank());
+	dvti_part_batch all;
+	dvt_array *sum = NULL;
+	bool good = true;
+	int r, j;
+	memset(&all, 0, sizeof all);
+	all.parts = m->p->parts;
+	all.rows = m->p->rows;
+	for (r = 0; r < dvt_num_ranks(); r++)
+		for (j = 0; j < m->sums[r].n && good; j++, in += length * m->size) {
+			dvt_array *x = dvti_array_new(m->function, DVT_SHAPE(length), m->dtype, dvt_cpu());
+			dvti_part_sum one;
+			one.start = m->sums[r].at[j][0];
+			one.level = m->sums[r].at[j][1];
+			one.column = (dvt_array **)dvti_alloc_zero(sizeof *one.column);
+			good = x && one.column;
+			if (good && length)
+				good = dvti_write_host(m->function, x, in) == DVT_OK;
+			if (x && !one.column)
+				dvti_fail_memory(m->function, (int64_t)sizeof *one.column);
+			if (good) {
+				one.column[0] = (dvt_array *)dvti_own(x);
+				good = dvti_part_insert(m->function, &all, one, 1, true);
+			} else {
+				dvti_free(one.column);
+			}
+		}
+	if (good && all.n == 1) {
+		sum = all.sum[0].column[0];
+		all.sum[0].column[0] = NULL;
+	} else if (good) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: the parts of the ranks do not make a whole batch; all ranks must make the "
+				  "same calls",
+				  m->function);
+	}
+	while (all.n)
+		dvti_part_sum_free(&all.sum[--all.n], 1);
+	dvti_free(all.sum);
+	return sum;
+}
+
+/* Sums all columns of one dtype. Returns the flat result, owned; NULL on errors. */
+static dvt_array *dvti_merge_dtype(const dvti_rank_merge *m) {
+	const int n = dvt_num_ranks(), rank = dvt_rank();
+	const int64_t length = dvti_slice_length(m, rank), own = (int64_t)m->p->n;
+	int64_t received = 0;
+	dvti_message *message = dvti_messages(m->function);
+	dvt_array *flat = NULL, *sum = NULL;
+	char *out, *in;
+	int r;
+	for (r = 0; r < n; r++)
+		received += m->sums[r].n * length * m->size;
+	out = (char *)dvti_alloc((size_t)(m->total * own * m->size));
+	in = (char *)dvti_alloc((size_t)received);
+	if (!out || !in)
+		dvti_fail_memory(m->function, m->total * own * m->size + received);
+	else if (message && dvti_merge_pack(m, out)) {
+		received = 0;
+		for (r = 0; r < n; r++) {
+			message[r].at = out + dvti_rank_row(m->total, r) * own * m->size;
+			message[r].bytes = dvti_slice_length(m, r) * own * m->size;
+			message[n + r].at = in + received;
+			message[n + r].bytes = m->sums[r].n * length * m->size;
+			received += message[n + r].bytes;
+		}
+		if (dvti_ranks_exchange(m->function, message, message + n) == DVT_OK)
+			sum = dvti_merge_add(m, in);
+	}
+	if (sum)
+		flat = dvti_array_new(m->function, DVT_SHAPE(m->total), m->dtype, dvt_cpu());
+	for (r = 0; r < n && flat; r++) {
+		message[r].at = (char *)dvt_data(sum);
+		message[r].bytes = length * m->size;
+		message[n + r].at = (char *)dvt_data(flat) + dvti_rank_row(m->total, r) * m->size;
+		message[n + r].bytes = dvti_slice_length(m, r) * m->size;
+	}
+	if (flat && dvti_ranks_exchange(m->function, message, message + n) != DVT_OK)
+		flat = NULL;
+	dvti_disown(sum);
+	dvti_free(in);
+	dvti_free(out);
+	dvti_free(message);
+	return flat;
+}
+
+/* Sums all dtypes, one after the other, into column[]. */
+static bool dvti_merge_all(dvti_rank_merge *m, dvt_array **column) {
+	int d, i;
+	for (d = 0; d < DVT_DTYPE_COUNT; d++) {
+		dvt_array *flat;
+		int64_t at = 0;
+		m->dtype = (dvt_dtype)d;
+		m->size = dvt_dtype_size(m->dtype);
+		m->total = 0;
+		for (i = 0; i < m->columns; i++)
+			if (dvti_column_is(m, i))
+				m->total += dvt_size(m->like[i]);
+		if (!m->total)
+			continue;
+		flat = dvti_merge_dtype(m);
+		if (!flat)
+			return false;
+		for (i = 0; i < m->columns; i++)
+			if (dvti_column_is(m, i)) {
+				dvt_array *view = dvti_flat_column(m, flat, i, &at);
+				if (!view)
+					return false;
+				column[i] = (dvt_array *)dvti_own(view);
+			}
+	}
+	return true;
+}
+
+DVTI_FN bool dvti_ranks_merge(const char *function, dvti_part_batch *p, dvt_array *const *like,
+							  int columns) {
+	const size_t bytes = (size_t)dvt_num_ranks() * sizeof(dvti_rank_sums);
+	dvti_rank_sums own, *all = (dvti_rank_sums *)dvti_alloc(bytes);
+	dvti_part_sum total;
+	dvti_rank_merge m;
+	int64_t sums = 0;
+	bool good;
+	int i;
+	memset(&own, 0, sizeof own);
+	memset(&m, 0, sizeof m);
+	own.n = (int32_t)DVTI_MIN(p->n, DVTI_MOST_SUMS);
+	for (i = 0; i < own.n; i++) {
+		own.at[i][0] = p->sum[i].start;
+		own.at[i][1] = p->sum[i].level;
+	}
+	total.start = 0;
+	for (total.level = 0; (1 << total.level) < p->parts;)
+		total.level++;
+	total.column = (dvt_array **)dvti_alloc_zero((size_t)columns * sizeof *total.column);
+	good =
+		all && total.column && dvti_grow((void **)&p->sum, &p->capacity, p->n + 1, sizeof *p->sum);
+	if (!good)
+		dvti_fail_memory(function, (int64_t)bytes);
+	good = good && dvti_ranks_gather(function, &own, sizeof own, all) == DVT_OK;
+	for (i = 0; good && i < dvt_num_ranks(); i++)
+		sums += all[i].n;
+	m.function = function;
+	m.p = p;
+	m.like = like;
+	m.columns = columns;
+	m.sums = all;
+	if (good && sums)
+		good = dvti_merge_all(&m, total.column);
+	if (good) {
+		while (p->n)
+			dvti_part_sum_free(&p->sum[--p->n], columns);
+		if (sums) {
+			p->sum[p->n++] = total;
+			total.column = NULL;
+		}
+	}
+	dvti_part_sum_free(&total, columns);
+	dvti_free(all);
+	return good;
+}
+
+DVTI_FN bool dvti_ranks_sum_begin(const char *function, dvti_part_batch *p, int columns) {
+	memset(p, 0, sizeof *p);
+	p->parts = dvt_num_ranks();
+	p->rows = p->parts;
+	p->sum = (dvti_part_sum *)dvti_alloc_zero(sizeof *p->sum);
+	if (p->sum) {
+		p->n = p->capacity = 1;
+		p->sum[0].start = dvt_rank();
+		p->sum[0].column =
+			(dvt_array **)dvti_alloc_zero((size_t)columns * sizeof *p->sum[0].column);
+		if (p->sum[0].column)
+			return true;
+	}
+	dvti_fail_memory(function, columns * (int64_t)sizeof(dvt_array *));
+	return false;
+}
+
+DVTI_FN void dvti_ranks_sum_end(dvti_part_batch *p, int columns) {
+	while (p->n)
+		dvti_part_sum_free(&p->sum[--p->n], columns);
+	dvti_free(p->sum);
+}
+
+/* ---- arrays ---- */
+DVT_API dvt_status dvt_all_reduce_ranks(dvt_array *x) {
+	static const char *const function = "dvt_all_reduce_ranks";
+	dvt_record_guard record;
+	dvt_scope_guard scope;
+	dvti_part_batch p;
+	bool good;
+	if (!x)
+		return dvti_null(function, "x");
+	if (x->dtype == DVT_BOOL)
+		return dvti_fail(DVT_ERR_DTYPE, "%s: x is %s; expected numbers: convert it with dvt_astype",
+						 function, dvti_describe(x));
+	if (!dvti_writable(function, x))
+		return dvti_failure();
+	if (dvt_num_ranks() == 1)
+		return DVT_OK;
+	record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
+	scope = dvt_scope_begin();
+	good = dvti_ranks_sum_begin(function, &p, 1);
+	if (good) {
+		p.sum[0].column[0] = (dvt_array *)dvti_own(x);
+		good = dvti_ranks_merge(function, &p, &x, 1) &&
+			   (!p.sum[0].column[0] || dvt_copy_into(x, p.sum[0].column[0]));
+	}
+	dvti_ranks_sum_end(&p, 1);
+	dvt_scope_end(&scope);
+	dvt_record_end(&record);
+	return good ? DVT_OK : dvti_failure();
+}
+
+DVTI_FN dvt_status dvti_ranks_broadcast(const char *function, dvt_array *x, int root) {
+	const int n = dvt_num_ranks(), rank = dvt_rank();
+	dvti_message *message = dvti_messages(function);
+	dvt_array *host = message ? dvt_empty(x->shape, x->dtype, dvt_cpu()) : NULL;
+	bool good = host && (rank != root || dvt_copy_into(host, x));
+	int r;
+	for (r = 0; r < n && good; r++) {
+		message[r].at = message[n + r].at = (char *)dvt_data(host);
+		message[r].bytes = rank == root && r != root ? dvt_nbytes(x) : 0;
+	}
+	if (good && rank != root)
+		message[n + root].bytes = dvt_nbytes(x);
+	good = good && dvti_ranks_exchange(function, message, message + n) == DVT_OK &&
+		   (rank == root || dvt_copy_into(x, host));
+	dvti_free(message);
+	return good ? DVT_OK : dvti_failure();
+}
+
+DVT_API dvt_status dvt_broadcast_ranks(dvt_array *x, int root) {
+	static const char *const function = "dvt_broadcast_ranks";
+	dvt_record_guard record;
+	dvt_scope_guard scope;
+	dvt_status status;
+	if (!x)
+		return dvti_null(function, "x");
+	if (root < 0 || root >= dvt_num_ranks())
+		return dvti_fail(DVT_ERR_RANGE, "%s: root is %d; expected a rank, %s", function, root,
+						 dvti_range_text(0, dvt_num_ranks() - 1));
+	if (!dvti_writable(function, x))
+		return dvti_failure();
+	if (dvt_num_ranks() == 1)
+		return DVT_OK;
+	record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
+	scope = dvt_scope_begin();
+	status = dvti_ranks_broadcast(function, x, root);
+	dvt_scope_end(&scope);
+	dvt_record_end(&record);
+	return status;
+}
+
+#undef DVTI_MOST_SUMS
+/* ==== end dvt_distributed.c ==== */
+/* ==== begin src/7_train/dvt_distributed_trainer.c ==== */
+/* What a trainer does with several processes: it gives all ranks the parameters of rank 0, checks
+   that they do the same, and sums their gradients. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_distributed_trainer.c"
+#endif
+
+/* The head of what all ranks tell each other; `used` follows. */
+typedef struct dvti_rank_head {
+	int64_t steps, n, rows;
+	uint64_t key;
+} dvti_rank_head;
+
+DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, bool *used,
+									int64_t *rows, int64_t *before, uint64_t *key) {
+	const int n = dvt_num_ranks();
+	dvti_rank_head head;
+	dvt_status status = DVT_OK;
+	dvti_rank_head *all = (dvti_rank_head *)dvti_alloc((size_t)n * sizeof *all);
+	char *marks = (char *)dvti_alloc((size_t)n * (size_t)(t->n + 1));
+	int64_t total = 0;
+	int r, i;
+	memset(&head, 0, sizeof head);
+	head.steps = t->steps;
+	head.n = t->n;
+	head.rows = rows ? *rows : 0;
+	head.key = key ? *key : 0;
+	if (!all || !marks)
+		status = dvti_fail_memory(function, (int64_t)n * (t->n + 1));
+	if (status == DVT_OK)
+		status = dvti_ranks_gather(function, &head, sizeof head, all);
+	for (r = 0; r < n && status == DVT_OK; r++) {
+		if (all[r].n != head.n || all[r].steps != head.steps)
+			status =
+				dvti_fail(DVT_ERR_VALUE,
+						  "%s: rank %d is at step %lld of %lld parameters, and rank %d at step "
+						  "%lld of %lld; all ranks must train the same net by the same calls",
+						  function, dvt_rank(), (long long)head.steps, (long long)head.n, r,
+						  (long long)all[r].steps, (long long)all[r].n);
+		if (before && r == dvt_rank())
+			*before = total;
+		total += all[r].rows;
+	}
+	if (status == DVT_OK && used)
+		status = dvti_ranks_gather(function, used, t->n + 1, marks);
+	for (r = 0; r < n && status == DVT_OK && used; r++)
+		for (i = 0; i <= t->n; i++)
+			used[i] |= marks[(int64_t)r * (t->n + 1) + i] != 0;
+	if (status == DVT_OK && rows)
+		*rows = total;
+	if (status == DVT_OK && key)
+		*key = all[0].key;
+	dvti_free(marks);
+	dvti_free(all);
+	return status;
+}
+
+DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
+	dvt_status status = DVT_OK;
+	int i, k;
+	if (t->ranks_agree || dvt_num_ranks() == 1)
+		return DVT_OK;
+	for (i = 0; i < t->n; i++)
+		if (!dvti_param_ready(t->trained[i].param))
+			return DVT_OK;
+	for (i = 0; i < t->n && status == DVT_OK; i++) {
+		dvt_param *param = t->trained[i].param;
+		status = dvti_ranks_broadcast(function, param->copy[0], 0);
+		for (k = 1; k < param->ctxs.n && status == DVT_OK; k++)
+			status = dvt_copy_into(param->copy[k], param->copy[0]) ? DVT_OK : dvti_failure();
+	}
+	t->ranks_agree = status == DVT_OK;
+	return status;
+}
+
+DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
+	const size_t bytes = (size_t)(t->n + 1) * sizeof(dvt_array *);
+	dvt_array **like = (dvt_array **)dvti_alloc_zero(bytes);
+	dvti_part_batch p;
+	bool good;
+	int i, k;
+	if (!like)
+		return dvti_fail_memory(function, (int64_t)bytes);
+	good = dvti_ranks_sum_begin(function, &p, t->n);
+	for (i = 0; i < t->n && good; i++)
+		if (t->trained[i].taken && !t->trained[i].summed) {
+			like[i] = dvti_trainer_at(t, i, 0)->gradient;
+			p.sum[0].column[i] = (dvt_array *)dvti_own(like[i]);
+		}
+	good = good && dvti_ranks_merge(function, &p, like, t->n);
+	for (i = 0; i < t->n && good; i++)
+		for (k = 0; like[i] && k < t->ctxs.n && good; k++) {
+			dvti_replica *at = dvti_trainer_at(t, i, k);
+			good = !p.sum[0].column[i] ||
+				   dvti_copy_elements(function, at->gradient, p.sum[0].column[i]) == DVT_OK;
+			dvti_written(at->gradient);
+			at->weight->grad_holds = DVTI_GRAD_SUM;
+		}
+	dvti_ranks_sum_end(&p, t->n);
+	dvti_free(like);
+	return good ? DVT_OK : dvti_failure();
+}
+/* ==== end dvt_distributed_trainer.c ==== */
+/* ==== begin src/7_train/dvt_mpi.c ==== */
+/* The transport between processes, over MPI: point-to-point messages only. Collective functions of
+   MPI add floats in an order of their own, and cannot tell which rank is late. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_mpi.c"
+#endif
+
+#define DVTI_MPI_CHUNK ((int64_t)1 << 30) /* MPI counts bytes in an int */
+#define DVTI_MPI_TAG 17
+
+typedef struct dvti_mpi_state {
+	bool on;
+	int lost; /* 1 + the rank, 0: none */
+	int rank, ranks;
+	int64_t bytes; /* sent */
+#if defined(DEVTENSOR_MPI)
+	MPI_Comm comm;
+	bool own;  /* MPI was started here */
+	bool busy; /* in calls of MPI */
+#endif
+} dvti_mpi_state;
+
+static dvti_mpi_state dvti_mpi;
+
+DVTI_FN bool dvti_ranks_on(void) {
+	return dvti_mpi.on;
+}
+
+DVT_API int dvt_rank(void) {
+	return dvti_mpi.on ? dvti_mpi.rank : 0;
+}
+
+DVT_API int dvt_num_ranks(void) {
+	return dvti_mpi.on ? dvti_mpi.ranks : 1;
+}
+
+DVT_API int64_t dvt_rank_bytes(void) {
+	return dvti_mpi.bytes;
+}
+
+#if defined(DEVTENSOR_MPI)
+/* Reports that this rank cannot be reached, with MPI's sentence. */
+static dvt_status dvti_mpi_lost(const char *function, int rank, int code) {
+	char text[MPI_MAX_ERROR_STRING + 1] = "";
+	int length = 0;
+	dvti_mpi.lost = rank + 1;
+	MPI_Error_string(code, text, &length);
+	return dvti_fail(DVT_ERR_RANK_LOST,
+					 "%s: rank %d cannot reach rank %d: MPI says %s; start the run again from its "
+					 "last checkpoint",
+					 function, dvti_mpi.rank, rank, text);
+}
+
+/* Ends all processes when this one exits early. The launcher of MPICH would report success. MPICH
+   itself calls exit within its functions when another rank ends the run. */
+static void dvti_mpi_at_exit(void) {
+	int ended = 0;
+	if (!dvti_mpi.on || dvti_mpi.busy)
+		return;
+	MPI_Finalized(&ended);
+	if (ended)
+		return;
+	dvti_log(DVT_LOG_ERROR,
+			 "rank %d exits without dvt_distributed_end, so all processes of the run are ended",
+			 dvti_mpi.rank);
+	MPI_Abort(dvti_mpi.comm, 1);
+}
+
+DVTI_FN dvt_status dvti_ranks_start(const char *function) {
+	static bool registered;
+	int there = 0, ended = 0, provided, code;
+	MPI_Initialized(&there);
+	MPI_Finalized(&ended);
+	if (ended)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "%s: MPI has ended, and cannot start twice in a process; join once",
+						 function);
+	code = there ? MPI_SUCCESS : MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided);
+	if (code == MPI_SUCCESS)
+		code = MPI_Comm_dup(MPI_COMM_WORLD, &dvti_mpi.comm);
+	if (code != MPI_SUCCESS)
+		return dvti_mpi_lost(function, 0, code);
+	MPI_Comm_set_errhandler(dvti_mpi.comm, MPI_ERRORS_RETURN);
+	if (!there) /* MPICH asks this one for tests of requests */
+		MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_rank(dvti_mpi.comm, &dvti_mpi.rank);
+	MPI_Comm_size(dvti_mpi.comm, &dvti_mpi.ranks);
+	dvti_mpi.own = !there;
+	if (dvti_mpi.own && !registered)
+		registered = atexit(dvti_mpi_at_exit) == 0;
+	dvti_mpi.lost = 0;
+	dvti_mpi.on = true;
+	dvti_log(DVT_LOG_INFO, "%s: rank %d of %d is process %lld", function, dvti_mpi.rank,
+			 dvti_mpi.ranks, (long long)dvti_process_id());
+	return DVT_OK;
+}
+
+DVTI_FN void dvti_ranks_stop(bool whole) {
+	dvti_mpi.busy = true;
+	if (!whole || dvti_mpi.lost)
+		MPI_Abort(dvti_mpi.comm, 1);
+	MPI_Comm_free(&dvti_mpi.comm);
+	dvti_mpi.on = dvti_mpi.busy = false;
+	if (dvti_mpi.own)
+		MPI_Finalize();
+}
+
+/* Tests all requests once: those of rank r are 2 r (receive) and 2 r + 1 (send). Returns how many
+   are open, or -1 with the error set. One call for all would not tell which one failed. */
+static int dvti_mpi_test(const char *function, MPI_Request *request, MPI_Status *status) {
+	int i, open = 0;
+	for (i = 0; i < 2 * dvti_mpi.ranks; i++) {
+		int done = 0, class_of = MPI_SUCCESS, code;
+		if (request[i] == MPI_REQUEST_NULL)
+			continue;
+		code = MPI_Test(&request[i], &done, &status[i]);
+		open += !done;
+		if (code == MPI_SUCCESS)
+			continue;
+		MPI_Error_class(code, &class_of);
+		if (class_of != MPI_ERR_TRUNCATE) {
+			dvti_mpi_lost(function, i / 2, code);
+			return -1;
+		}
+		dvti_mpi.lost = i / 2 + 1;
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: rank %d sent more bytes than rank %d expects; all ranks must make the same "
+				  "calls in the same order, with the same shapes",
+				  function, i / 2, dvti_mpi.rank);
+		return -1;
+	}
+	return open;
+}
+
+static dvt_status dvti_mpi_wait(const char *function, MPI_Request *request, MPI_Status *status) {
+	const double limit =
+		(double)dvti_env_int("DEVTENSOR_RANK_TIMEOUT", 1, INT64_C(1000000000), 600);
+	const double end = dvti_now() + limit;
+	int open, i, turns = 0;
+	while ((open = dvti_mpi_test(function, request, status)) > 0) {
+		if (++turns < 1000)
+			continue;
+		dvti_sleep(20e-6); /* with more processes than processors, the others must run */
+		if (dvti_now() > end)
+			break;
+	}
+	if (open <= 0)
+		return open ? dvti_failure() : DVT_OK;
+	for (i = 0; request[i] == MPI_REQUEST_NULL;) /* the first rank whose message is missing */
+		i++;
+	dvti_mpi.lost = i / 2 + 1;
+	return dvti_fail(DVT_ERR_RANK_LOST,
+					 "%s: rank %d has waited %g s for rank %d, which does not answer; start the "
+					 "run again from its last checkpoint, or set DEVTENSOR_RANK_TIMEOUT to more "
+					 "seconds",
+					 function, dvti_mpi.rank, limit, i / 2);
+}
+
+/* Gives up requests, whose memory the caller will free. */
+static void dvti_mpi_cancel(MPI_Request *request) {
+	int i;
+	for (i = 0; i < 2 * dvti_mpi.ranks; i++) {
+		if (request[i] == MPI_REQUEST_NULL)
+			continue;
+		MPI_Cancel(&request[i]);
+		MPI_Request_free(&request[i]);
+	}
+}
+
+/* Checks the lengths of the messages that have arrived. */
+static dvt_status dvti_mpi_check(const char *function, const MPI_Status *status,
+								 const int *expected) {
+	int r, bytes;
+	for (r = 0; r < dvti_mpi.ranks; r++) {
+		if (r == dvti_mpi.rank || !expected[r])
+			continue;
+		MPI_Get_count((MPI_Status *)&status[2 * r], MPI_BYTE, &bytes);
+		if (bytes == expected[r])
+			continue;
+		dvti_mpi.lost = r + 1;
+		return dvti_fail(DVT_ERR_VALUE,
+						 "%s: rank %d sent %d bytes, and rank %d expects %d; all ranks must make "
+						 "the same calls in the same order, with the same shapes",
+						 function, r, bytes, dvti_mpi.rank, expected[r]);
+	}
+	return DVT_OK;
+}
+
+static dvt_status dvti_mpi_round(const char *function, const dvti_message *send,
+								 const dvti_message *receive, int64_t at, MPI_Request *request,
+								 MPI_Status *status, int *expected) {
+	dvt_status result = DVT_OK;
+	int r, code = MPI_SUCCESS, n;
+	for (r = 0; r < 2 * dvti_mpi.ranks; r++)
+		request[r] = MPI_REQUEST_NULL;
+	for (r = 0; r < dvti_mpi.ranks && code == MPI_SUCCESS; r++) {
+		if (r == dvti_mpi.rank)
+			continue;
+		expected[r] = (int)DVTI_MAX(DVTI_MIN(receive[r].bytes - at, DVTI_MPI_CHUNK), 0);
+		n = (int)DVTI_MAX(DVTI_MIN(send[r].bytes - at, DVTI_MPI_CHUNK), 0);
+		if (expected[r])
+			code = MPI_Irecv(receive[r].at + at, expected[r], MPI_BYTE, r, DVTI_MPI_TAG,
+							 dvti_mpi.comm, &request[2 * r]);
+		if (n && code == MPI_SUCCESS)
+			code = MPI_Isend(send[r].at + at, n, MPI_BYTE, r, DVTI_MPI_TAG, dvti_mpi.comm,
+							 &request[2 * r + 1]);
+		dvti_mpi.bytes += n;
+	}
+	if (code != MPI_SUCCESS)
+		result = dvti_mpi_lost(function, r - 1, code);
+	if (result == DVT_OK)
+		result = dvti_mpi_wait(function, request, status);
+	if (result != DVT_OK)
+		dvti_mpi_cancel(request);
+	return result == DVT_OK ? dvti_mpi_check(function, status, expected) : result;
+}
+
+DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message *send,
+									   const dvti_message *receive) {
+	const int n = dvti_mpi.ranks;
+	const size_t bytes =
+		(size_t)n * (2 * sizeof(MPI_Request) + 2 * sizeof(MPI_Status) + sizeof(int));
+	int64_t most = 0, at;
+	dvt_status result = DVT_OK;
+	MPI_Request *request;
+	int r;
+	if (dvti_mpi.lost)
+		return dvti_fail(DVT_ERR_RANK_LOST,
+						 "%s: rank %d was lost earlier; start the run again from its last "
+						 "checkpoint",
+						 function, dvti_mpi.lost - 1);
+	request = (MPI_Request *)dvti_alloc_zero(bytes);
+	if (!request)
+		return dvti_fail_memory(function, (int64_t)bytes);
+	for (r = 0; r < n; r++)
+		most = DVTI_MAX(most, DVTI_MAX(send[r].bytes, receive[r].bytes));
+	if (send[dvti_mpi.rank].bytes)
+		memcpy(receive[dvti_mpi.rank].at, send[dvti_mpi.rank].at,
+			   (size_t)send[dvti_mpi.rank].bytes);
+	dvti_mpi.busy = true;
+	for (at = 0; at < most && result == DVT_OK; at += DVTI_MPI_CHUNK) {
+		MPI_Status *status = (MPI_Status *)(void *)(request + 2 * n);
+		result = dvti_mpi_round(function, send, receive, at, request, status,
+								(int *)(void *)(status + 2 * n));
+	}
+	dvti_mpi.busy = false;
+	dvti_free(request);
+	return result;
+}
+#else
+DVTI_FN dvt_status dvti_ranks_start(const char *function) {
+	return dvti_fail(
+		DVT_ERR_NOT_BUILT,
+		"%s: this program has no MPI; compile it with mpicc -DDEVTENSOR_MPI, and start "
+		"it with mpirun",
+		function);
+}
+
+DVTI_FN void dvti_ranks_stop(bool whole) {
+	(void)whole;
+}
+
+DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message *send,
+									   const dvti_message *receive) {
+	if (send[0].bytes)
+		memcpy(receive[0].at, send[0].at, (size_t)send[0].bytes);
+	(void)function;
+	return DVT_OK;
+}
+#endif
+
+#undef DVTI_MPI_CHUNK
+#undef DVTI_MPI_TAG
+/* ==== end dvt_mpi.c ==== */
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* Transforms of samples before batching: pixels to floats, normalization, one-hot labels, chains,
    user functions. They consist of public operations and run on the sample's context. */
@@ -64132,7 +68387,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 287 "src/devtensor_spine.h"
+#line 306 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -64189,7 +68444,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 290 "src/devtensor_spine.h"
+#line 309 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -64260,6 +68515,13 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_set_num_threads(...) dvt_note_status(dvt_set_num_threads(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_cpu_isa(...) dvt_note_status(dvt_set_cpu_isa(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_cpu_query(...) dvt_note_status(dvt_cpu_query(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trainer_set_parts(...) dvt_note_status(dvt_trainer_set_parts(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trainer_add_loss(...) dvt_note_status(dvt_trainer_add_loss(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_distributed_init(...) dvt_note_status(dvt_distributed_init(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_distributed_end(...) dvt_note_status(dvt_distributed_end(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_all_reduce_ranks(...) dvt_note_status(dvt_all_reduce_ranks(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_broadcast_ranks(...) dvt_note_status(dvt_broadcast_ranks(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_barrier_ranks(...) dvt_note_status(dvt_barrier_ranks(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_from_dlpack(...) dvt_note_site(dvt_from_dlpack(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_from_dlpack_versioned(...) dvt_note_site(dvt_from_dlpack_versioned(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_to_dlpack(...) DVT_NOTE_POINTER(dvt_dl_managed, dvt_to_dlpack(__VA_ARGS__))
@@ -64312,6 +68574,20 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_map_bytes(...) dvt_note_site(dvt_map_bytes(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_cifar10(...) dvt_note_status(dvt_read_cifar10(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_cifar100(...) dvt_note_status(dvt_read_cifar100(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loss_softmax_cross_entropy(...) dvt_note_site(dvt_loss_softmax_cross_entropy(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loss_softmax_cross_entropy_with(...) dvt_note_site(dvt_loss_softmax_cross_entropy_with(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loss_nll(...) dvt_note_site(dvt_loss_nll(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loss_l1(...) dvt_note_site(dvt_loss_l1(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loss_l2(...) dvt_note_site(dvt_loss_l2(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loss_huber(...) dvt_note_site(dvt_loss_huber(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loss_sigmoid_bce(...) dvt_note_site(dvt_loss_sigmoid_bce(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loss_sigmoid_bce_weighted(...) dvt_note_site(dvt_loss_sigmoid_bce_weighted(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loss_kl_div(...) dvt_note_site(dvt_loss_kl_div(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loss_hinge(...) dvt_note_site(dvt_loss_hinge(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loss_squared_hinge(...) dvt_note_site(dvt_loss_squared_hinge(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loss_poisson_nll(...) dvt_note_site(dvt_loss_poisson_nll(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loss_triplet(...) dvt_note_site(dvt_loss_triplet(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_loss_cosine_embedding(...) dvt_note_site(dvt_loss_cosine_embedding(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_nn_sequential_add(...) dvt_note_status(dvt_nn_sequential_add(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_from_values(...) dvt_note_site(dvt_from_values(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_param_data(...) DVT_NOTE_POINTER(dvt_array, dvt_param_data(__VA_ARGS__))
@@ -64335,17 +68611,35 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_nn_dense_with(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_dense_with(__VA_ARGS__))
 #define dvt_nn_conv2d(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_conv2d(__VA_ARGS__))
 #define dvt_nn_conv2d_with(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_conv2d_with(__VA_ARGS__))
+#define dvt_nn_conv2d_transpose(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_conv2d_transpose(__VA_ARGS__))
+#define dvt_nn_conv2d_transpose_with(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_conv2d_transpose_with(__VA_ARGS__))
+#define dvt_nn_conv1d(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_conv1d(__VA_ARGS__))
+#define dvt_nn_conv1d_transpose(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_conv1d_transpose(__VA_ARGS__))
+#define dvt_nn_conv1d_with(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_conv1d_with(__VA_ARGS__))
+#define dvt_nn_conv1d_transpose_with(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_conv1d_transpose_with(__VA_ARGS__))
 #define dvt_nn_max_pool2d(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_max_pool2d(__VA_ARGS__))
 #define dvt_nn_avg_pool2d(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_avg_pool2d(__VA_ARGS__))
 #define dvt_nn_max_pool2d_with(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_max_pool2d_with(__VA_ARGS__))
 #define dvt_nn_avg_pool2d_with(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_avg_pool2d_with(__VA_ARGS__))
 #define dvt_nn_global_avg_pool2d(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_global_avg_pool2d(__VA_ARGS__))
+#define dvt_nn_max_pool1d(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_max_pool1d(__VA_ARGS__))
+#define dvt_nn_avg_pool1d(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_avg_pool1d(__VA_ARGS__))
+#define dvt_nn_global_avg_pool1d(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_global_avg_pool1d(__VA_ARGS__))
+#define dvt_nn_adaptive_avg_pool2d(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_adaptive_avg_pool2d(__VA_ARGS__))
+#define dvt_nn_upsample2d(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_upsample2d(__VA_ARGS__))
+#define dvt_nn_upsample2d_with(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_upsample2d_with(__VA_ARGS__))
 #define dvt_nn_flatten(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_flatten(__VA_ARGS__))
 #define dvt_nn_activation(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_activation(__VA_ARGS__))
+#define dvt_nn_leaky_relu(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_leaky_relu(__VA_ARGS__))
+#define dvt_nn_elu(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_elu(__VA_ARGS__))
+#define dvt_nn_prelu(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_prelu(__VA_ARGS__))
 #define dvt_nn_dropout(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_dropout(__VA_ARGS__))
 #define dvt_nn_batch_norm(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_batch_norm(__VA_ARGS__))
 #define dvt_nn_batch_norm_with(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_batch_norm_with(__VA_ARGS__))
 #define dvt_nn_layer_norm(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_layer_norm(__VA_ARGS__))
+#define dvt_nn_rms_norm(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_rms_norm(__VA_ARGS__))
+#define dvt_nn_group_norm(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_group_norm(__VA_ARGS__))
+#define dvt_nn_instance_norm(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_instance_norm(__VA_ARGS__))
 #define dvt_nn_embedding(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_embedding(__VA_ARGS__))
 #define dvt_block_new(...) DVT_NOTE_POINTER(dvt_block, dvt_block_new(__VA_ARGS__))
 #define dvt_block_add_param(...) DVT_NOTE_POINTER(dvt_param, dvt_block_add_param(__VA_ARGS__))
@@ -64364,11 +68658,15 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_block_save(...) dvt_note_status(dvt_block_save(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_load(...) dvt_note_status(dvt_block_load(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_load_with(...) dvt_note_status(dvt_block_load_with(__VA_ARGS__), __FILE__, __LINE__)
-#define dvt_loss_softmax_cross_entropy(...) dvt_note_site(dvt_loss_softmax_cross_entropy(__VA_ARGS__), __FILE__, __LINE__)
-#define dvt_loss_l1(...) dvt_note_site(dvt_loss_l1(__VA_ARGS__), __FILE__, __LINE__)
-#define dvt_loss_l2(...) dvt_note_site(dvt_loss_l2(__VA_ARGS__), __FILE__, __LINE__)
-#define dvt_loss_sigmoid_bce(...) dvt_note_site(dvt_loss_sigmoid_bce(__VA_ARGS__), __FILE__, __LINE__)
-#define dvt_loss_huber(...) dvt_note_site(dvt_loss_huber(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_nn_rnn(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_rnn(__VA_ARGS__))
+#define dvt_nn_lstm(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_lstm(__VA_ARGS__))
+#define dvt_nn_gru(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_gru(__VA_ARGS__))
+#define dvt_nn_rnn_with(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_rnn_with(__VA_ARGS__))
+#define dvt_nn_lstm_with(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_lstm_with(__VA_ARGS__))
+#define dvt_nn_gru_with(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_gru_with(__VA_ARGS__))
+#define dvt_recurrent_forward(...) dvt_note_site(dvt_recurrent_forward(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_attention(...) dvt_note_site(dvt_attention(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_rotary(...) dvt_note_site(dvt_rotary(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_add(...) dvt_note_site(dvt_add(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_add_(...) dvt_note_site(dvt_add_(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_add_scalar(...) dvt_note_site(dvt_add_scalar(__VA_ARGS__), __FILE__, __LINE__)
@@ -64558,12 +68856,32 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_pick(...) dvt_note_site(dvt_pick(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_one_hot(...) dvt_note_site(dvt_one_hot(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_conv2d(...) dvt_note_site(dvt_conv2d(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_conv1d(...) dvt_note_site(dvt_conv1d(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_conv2d_transpose(...) dvt_note_site(dvt_conv2d_transpose(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_conv1d_transpose(...) dvt_note_site(dvt_conv1d_transpose(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_max_pool2d(...) dvt_note_site(dvt_max_pool2d(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_avg_pool2d(...) dvt_note_site(dvt_avg_pool2d(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_max_pool1d(...) dvt_note_site(dvt_max_pool1d(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_avg_pool1d(...) dvt_note_site(dvt_avg_pool1d(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_adaptive_avg_pool2d(...) dvt_note_site(dvt_adaptive_avg_pool2d(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_upsample2d(...) dvt_note_site(dvt_upsample2d(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_leaky_relu(...) dvt_note_site(dvt_leaky_relu(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_prelu(...) dvt_note_site(dvt_prelu(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_elu(...) dvt_note_site(dvt_elu(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_selu(...) dvt_note_site(dvt_selu(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_silu(...) dvt_note_site(dvt_silu(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_mish(...) dvt_note_site(dvt_mish(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_hard_sigmoid(...) dvt_note_site(dvt_hard_sigmoid(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_hard_swish(...) dvt_note_site(dvt_hard_swish(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_glu(...) dvt_note_site(dvt_glu(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_swiglu(...) dvt_note_site(dvt_swiglu(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_linear(...) dvt_note_site(dvt_linear(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_dropout(...) dvt_note_site(dvt_dropout(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_batch_norm(...) dvt_note_site(dvt_batch_norm(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_layer_norm(...) dvt_note_site(dvt_layer_norm(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_rms_norm(...) dvt_note_site(dvt_rms_norm(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_group_norm(...) dvt_note_site(dvt_group_norm(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_instance_norm(...) dvt_note_site(dvt_instance_norm(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_uniform(...) dvt_note_site(dvt_uniform(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_normal(...) dvt_note_site(dvt_normal(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_randint(...) dvt_note_site(dvt_randint(__VA_ARGS__), __FILE__, __LINE__)
@@ -64638,7 +68956,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 294 "src/devtensor_spine.h"
+#line 313 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

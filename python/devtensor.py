@@ -45,20 +45,26 @@ try_tpu_gpu:C:i try_all_gpus:L: try_all_gpus_or_cpu:L: default_ctx:C: ctx_scope_
 ctx_scope_end:v:p set_virtual_gpus:e:iq set_virtual_model:e:p virtual_seconds:d: device_query:e:Cp
 devices_format:z:pz print_devices:v: get_stats:T: reset_stats:v: set_transfer_guard:i:i wait:e:p
 synchronize:e:C wait_all:e: allow_tf32:?:? allow_winograd:?:? set_num_threads:e:i num_threads:i:
-cpu_isa:s: set_cpu_isa:e:s cpu_query:e:p seconds:d: from_dlpack:a:p from_dlpack_versioned:a:p
-to_dlpack:p:p to_dlpack_versioned:p:pi memory_query:e:Cp trim_memory:q:C set_memory_limit:e:qC
-prewarm:e:C cuda_stream:p:C set_cuda_stream:e:pC cuda_order_after:e:pC cuda_order_before:e:pC
-cuda_address:Q:p print:e:p print_file:e:pp set_print_style:i:i ctx_format:z:Cipz format:e:pppzp
-array_list_len:i:p array_list_at:a*:pi array_list_name:s:pi array_list_find:a*:ps
-array_list_metadata:s:ps array_list_metadata_at:s:pip save_npy:e:sp load_npy:a:sC save_params:e:sppi
-load_params:array_list:sC save_safetensors:e:sppip load_safetensors:array_list:sC
-load_gguf:array_list:sC load_arrays:array_list:sC save_arrays:e:sppi load_idx:a:sC save_npz:e:sppi
-save_npz_compressed:e:sppi load_npz:array_list:sC load_image:a:sC save_image:e:sp read_npy:a:pzC
-read_params:array_list:pzC read_safetensors:array_list:pzC read_gguf:array_list:pzC
-read_arrays:array_list:pzC read_idx:a:pzC read_npz:array_list:pzC read_image:a:pzC load_csv:a:spC
-read_csv:a:pzpC load_csv_columns:array_list:spC read_csv_columns:array_list:pzpC save_csv:e:spp
-load_bytes:a:sC save_bytes:e:sp map_arrays:array_list:sC map_npy:a:sC map_bytes:a:sC
-read_cifar10:e:pzpp read_cifar100:e:pzipp shape_make:S:iqqqqqqqq axes_make:X:iiiiiiiii
+cpu_isa:s: set_cpu_isa:e:s cpu_query:e:p seconds:d: trainer_set_parts:e:pi trainer_next_part:?:ppppp
+trainer_add_loss:e:pp trainer_loss:d:p distributed_init:e: distributed_end:e: rank:i: num_ranks:i:
+all_reduce_ranks:e:p broadcast_ranks:e:pi barrier_ranks:e: rank_bytes:q: from_dlpack:a:p
+from_dlpack_versioned:a:p to_dlpack:p:p to_dlpack_versioned:p:pi memory_query:e:Cp trim_memory:q:C
+set_memory_limit:e:qC prewarm:e:C cuda_stream:p:C set_cuda_stream:e:pC cuda_order_after:e:pC
+cuda_order_before:e:pC cuda_address:Q:p print:e:p print_file:e:pp set_print_style:i:i
+ctx_format:z:Cipz format:e:pppzp array_list_len:i:p array_list_at:a*:pi array_list_name:s:pi
+array_list_find:a*:ps array_list_metadata:s:ps array_list_metadata_at:s:pip save_npy:e:sp
+load_npy:a:sC save_params:e:sppi load_params:array_list:sC save_safetensors:e:sppip
+load_safetensors:array_list:sC load_gguf:array_list:sC load_arrays:array_list:sC save_arrays:e:sppi
+load_idx:a:sC save_npz:e:sppi save_npz_compressed:e:sppi load_npz:array_list:sC load_image:a:sC
+save_image:e:sp read_npy:a:pzC read_params:array_list:pzC read_safetensors:array_list:pzC
+read_gguf:array_list:pzC read_arrays:array_list:pzC read_idx:a:pzC read_npz:array_list:pzC
+read_image:a:pzC load_csv:a:spC read_csv:a:pzpC load_csv_columns:array_list:spC
+read_csv_columns:array_list:pzpC save_csv:e:spp load_bytes:a:sC save_bytes:e:sp
+map_arrays:array_list:sC map_npy:a:sC map_bytes:a:sC read_cifar10:e:pzpp read_cifar100:e:pzipp
+loss_softmax_cross_entropy:a:pp loss_softmax_cross_entropy_with:a:ppp loss_nll:a:pp loss_l1:a:pp
+loss_l2:a:pp loss_huber:a:ppd loss_sigmoid_bce:a:pp loss_sigmoid_bce_weighted:a:ppp
+loss_kl_div:a:pp? loss_hinge:a:ppd loss_squared_hinge:a:ppd loss_poisson_nll:a:pp?
+loss_triplet:a:pppd loss_cosine_embedding:a:pppd shape_make:S:iqqqqqqqq axes_make:X:iiiiiiiii
 ctx_list_make:L:iCCCCCCCC nn_sequential_add:e:pipppppppppppppppp from_values:a:pqSiC
 init_uniform:N:d init_normal:N:d init_xavier:N: init_msra:N:id init_zero:N: init_one:N:
 init_constant:N:d param_name:s:p param_shape:S:p param_data:a*:pC param_grad:a*:pC param_ctxs:L:p
@@ -66,23 +72,29 @@ param_set_data:e:pp param_set_grad_req:e:pi param_set_lr_mult:e:pd param_set_wd_
 param_set_init:e:pN block_collect_params:params:ps params_len:i:p params_at:param*:pi
 params_find:param*:ps params_initialize:e:pNL params_reinitialize:e:pNL params_reset_ctx:e:pL
 params_set_grad_req:e:pi params_zero_grad:e:p nn_sequential:block: nn_dense:block:qi
-nn_dense_with:block:p nn_conv2d:block:qii nn_conv2d_with:block:p nn_max_pool2d:block:ii
+nn_dense_with:block:p nn_conv2d:block:qii nn_conv2d_with:block:p nn_conv2d_transpose:block:qiii
+nn_conv2d_transpose_with:block:p nn_conv1d:block:qii nn_conv1d_transpose:block:qiii
+nn_conv1d_with:block:p nn_conv1d_transpose_with:block:p nn_max_pool2d:block:ii
 nn_avg_pool2d:block:ii nn_max_pool2d_with:block:p nn_avg_pool2d_with:block:p
-nn_global_avg_pool2d:block: nn_flatten:block: nn_activation:block:i nn_dropout:block:d
-nn_batch_norm:block: nn_batch_norm_with:block:p nn_layer_norm:block: nn_embedding:block:qq
-block_new:block:p block_add_param:param*:psSiN param_set_shape:e:pS block_add_child:e:pp
-block_len:i:p block_at:block*:pi block_param:param*:ps block_data:a*:psC block_kind:s:p
-block_user:p:p block_initialize:e:pNL block_reinitialize:e:pNL block_forward:a:pp block_format:z:ppz
-block_print:v:p block_print_summary:e:pS block_measure:e:pSp block_save:e:ps block_load:e:psL
-block_load_with:e:pspL loss_softmax_cross_entropy:a:pp loss_l1:a:pp loss_l2:a:pp
-loss_sigmoid_bce:a:pp loss_huber:a:ppd add:a:pp add_:a:pp add_scalar:a:pd add_scalar_:a:pd
-scalar_add:a:dp sub:a:pp sub_:a:pp sub_scalar:a:pd sub_scalar_:a:pd scalar_sub:a:dp mul:a:pp
-mul_:a:pp mul_scalar:a:pd mul_scalar_:a:pd scalar_mul:a:dp div:a:pp div_:a:pp div_scalar:a:pd
-div_scalar_:a:pd scalar_div:a:dp floor_div:a:pp floor_div_:a:pp floor_div_scalar:a:pd
-floor_div_scalar_:a:pd scalar_floor_div:a:dp mod:a:pp mod_:a:pp mod_scalar:a:pd mod_scalar_:a:pd
-scalar_mod:a:dp pow:a:pp pow_:a:pp pow_scalar:a:pd pow_scalar_:a:pd scalar_pow:a:dp minimum:a:pp
-minimum_:a:pp minimum_scalar:a:pd minimum_scalar_:a:pd scalar_minimum:a:dp maximum:a:pp
-maximum_:a:pp maximum_scalar:a:pd maximum_scalar_:a:pd scalar_maximum:a:dp atan2:a:pp atan2_:a:pp
+nn_global_avg_pool2d:block: nn_max_pool1d:block:ii nn_avg_pool1d:block:ii
+nn_global_avg_pool1d:block: nn_adaptive_avg_pool2d:block:qq nn_upsample2d:block:i?
+nn_upsample2d_with:block:p nn_flatten:block: nn_activation:block:i nn_leaky_relu:block:d
+nn_elu:block:d nn_prelu:block:q nn_dropout:block:d nn_batch_norm:block: nn_batch_norm_with:block:p
+nn_layer_norm:block: nn_rms_norm:block:d nn_group_norm:block:i nn_instance_norm:block:?
+nn_embedding:block:qq block_new:block:p block_add_param:param*:psSiN param_set_shape:e:pS
+block_add_child:e:pp block_len:i:p block_at:block*:pi block_param:param*:ps block_data:a*:psC
+block_kind:s:p block_user:p:p block_initialize:e:pNL block_reinitialize:e:pNL block_forward:a:pp
+block_format:z:ppz block_print:v:p block_print_summary:e:pS block_measure:e:pSp block_save:e:ps
+block_load:e:psL block_load_with:e:pspL nn_rnn:block:q nn_lstm:block:q nn_gru:block:q
+nn_rnn_with:block:p nn_lstm_with:block:p nn_gru_with:block:p recurrent_forward:a:pppip
+attention:a:ppppp rotary:a:pp add:a:pp add_:a:pp add_scalar:a:pd add_scalar_:a:pd scalar_add:a:dp
+sub:a:pp sub_:a:pp sub_scalar:a:pd sub_scalar_:a:pd scalar_sub:a:dp mul:a:pp mul_:a:pp
+mul_scalar:a:pd mul_scalar_:a:pd scalar_mul:a:dp div:a:pp div_:a:pp div_scalar:a:pd div_scalar_:a:pd
+scalar_div:a:dp floor_div:a:pp floor_div_:a:pp floor_div_scalar:a:pd floor_div_scalar_:a:pd
+scalar_floor_div:a:dp mod:a:pp mod_:a:pp mod_scalar:a:pd mod_scalar_:a:pd scalar_mod:a:dp pow:a:pp
+pow_:a:pp pow_scalar:a:pd pow_scalar_:a:pd scalar_pow:a:dp minimum:a:pp minimum_:a:pp
+minimum_scalar:a:pd minimum_scalar_:a:pd scalar_minimum:a:dp maximum:a:pp maximum_:a:pp
+maximum_scalar:a:pd maximum_scalar_:a:pd scalar_maximum:a:dp atan2:a:pp atan2_:a:pp
 atan2_scalar:a:pd atan2_scalar_:a:pd scalar_atan2:a:dp hypot:a:pp hypot_:a:pp hypot_scalar:a:pd
 hypot_scalar_:a:pd scalar_hypot:a:dp equal:a:pp equal_scalar:a:pd scalar_equal:a:dp not_equal:a:pp
 not_equal_scalar:a:pd scalar_not_equal:a:dp less:a:pp less_scalar:a:pd scalar_less:a:dp
@@ -102,12 +114,15 @@ prod:a:pX mean:a:pX var:a:pXd std:a:pXd min:a:pX max:a:pX argmin:a:pX argmax:a:p
 norm:a:pX logsumexp:a:pX isclose:a:ppddi allclose:?:ppddi array_equal:?:ppi cumsum:a:pi sort:a:pii
 argsort:a:pii topk:a:pqiip softmax:a:pi log_softmax:a:pi matmul:a:pp matmul_with:a:ppp dot:a:pp
 concat:a:pii stack:a:pii split:e:piip array_split:e:piip take:a:ppi take_along_axis:a:ppi pick:a:ppX
-one_hot:a:pqi conv2d:a:pppp max_pool2d:a:pp avg_pool2d:a:pp linear:a:ppp dropout:a:pd
-batch_norm:a:pppppidd layer_norm:a:pppd seed:v:Q seed_ctx:v:QC uniform:a:ddSiC normal:a:ddSiC
-randint:a:qqSiC bernoulli:a:dSiC permutation:a:qC key_new:K:Q key_split:v:Kip key_fold_in:K:KI
-key_uniform:a:KddSiC key_normal:a:KddSiC key_randint:a:KqqSiC key_bernoulli:a:KdSiC
-key_permutation:a:KqC set_rng_engine:i:i trace_begin:e:s trace_begin_to:e:pp trace_end:e:
-transfers_format:z:pz print_transfers:v: histogram_of:e:pip histogram_format:z:ppz
+one_hot:a:pqi conv2d:a:pppp conv1d:a:pppp conv2d_transpose:a:pppp conv1d_transpose:a:pppp
+max_pool2d:a:pp avg_pool2d:a:pp max_pool1d:a:pp avg_pool1d:a:pp adaptive_avg_pool2d:a:pqq
+upsample2d:a:pp leaky_relu:a:pd prelu:a:pp elu:a:pd selu:a:p silu:a:p mish:a:p hard_sigmoid:a:p
+hard_swish:a:p glu:a:pi swiglu:a:pi linear:a:ppp dropout:a:pd batch_norm:a:pppppidd
+layer_norm:a:pppd rms_norm:a:ppd group_norm:a:pippd instance_norm:a:pppd seed:v:Q seed_ctx:v:QC
+uniform:a:ddSiC normal:a:ddSiC randint:a:qqSiC bernoulli:a:dSiC permutation:a:qC key_new:K:Q
+key_split:v:Kip key_fold_in:K:KI key_uniform:a:KddSiC key_normal:a:KddSiC key_randint:a:KqqSiC
+key_bernoulli:a:KdSiC key_permutation:a:KqC set_rng_engine:i:i trace_begin:e:s trace_begin_to:e:pp
+trace_end:e: transfers_format:z:pz print_transfers:v: histogram_of:e:pip histogram_format:z:ppz
 print_histogram:e:pi image_grid:a:pqq confusion_matrix:a:ppq confusion_save:e:pps board_new:board:s
 board_scalar:e:psdq board_histogram:e:pspq board_image:e:pspq board_text:e:pssq scope_begin:G:
 scope_end:v:p keep:p:p retain:p:p release:v:p discard:v:p discard_all:v: error_code:e: error:s:
@@ -135,23 +150,24 @@ dtype_parse:e:sp dtype_size:q:i dtype_is_float:?:i dtype_is_int:?:i promote:i:ii
 shape_size:q:S keepdims:X:X
 """
 _CONSTANTS = """
-ERR_OK=0 ERR_HOST_MEMORY=101 ERR_DEVICE_MEMORY=102 ERR_IO=103 ERR_FORMAT=104 ERR_NULL_ARGUMENT=201
-ERR_SHAPE=202 ERR_DTYPE=203 ERR_AXIS=204 ERR_RANGE=205 ERR_CONTEXT=206 ERR_VALUE=207 ERR_GRAD=208
-ERR_UNINITIALIZED=209 ERR_STALE_GRAD=210 ERR_NAME=211 ERR_NOT_BUILT=301 ERR_NO_DEVICE=401
-ERR_DEVICE_LOST=402 ERR_UNSUPPORTED=403 ERR_FORKED=404 ERR_NO_COMPILER=405 ERR_INTERNAL=901
-GRAD_WRITE=0 GRAD_ADD=1 GRAD_NULL=2 UNCHANGED=-1 OFF=0 ON=1 FREE_GRAPH=0 RETAIN_GRAPH=1
-CREATE_GRAPH=2 TRANSFER_ALLOW=0 TRANSFER_LOG=1 TRANSFER_FORBID=2 DL_CPU=1 DL_CUDA=2 DL_CUDA_HOST=3
-DL_CUDA_MANAGED=13 DL_INT=0 DL_UINT=1 DL_FLOAT=2 DL_BFLOAT=4 DL_BOOL=6 DL_COPY_IF_NEEDED=0
-DL_COPY_ALWAYS=1 DL_COPY_NEVER=2 PRINT_MXNET=0 PRINT_NP=1 PRINT_STR=2 PRINT_JAX=3 PRINT_TORCH=4
-PRINT_TF=5 PRINT_DEFAULT=6 CIFAR100_FINE=0 CIFAR100_COARSE=1 INIT_DEFAULT=0 INIT_UNIFORM=1
-INIT_NORMAL=2 INIT_XAVIER=3 INIT_MSRA=4 INIT_ZERO=5 INIT_ONE=6 INIT_CONSTANT=7 FAN_AVG=0 FAN_IN=1
-FAN_OUT=2 IDENTITY=0 RELU=1 SIGMOID=2 TANH=3 SOFTPLUS=4 GELU=5 NAN_DIFFERS=0 NAN_EQUALS=1
-ASCENDING=0 DESCENDING=1 LARGEST=0 SMALLEST=1 RNG_PHILOX=0 RNG_MXNET=1 RNG_JAX=2 LOG_DEBUG=0
-LOG_INFO=1 LOG_WARNING=2 LOG_ERROR=3 LOG_OFF=4 SCHEDULE_CONSTANT=0 SCHEDULE_FACTOR=1
-SCHEDULE_MULTI_FACTOR=2 SCHEDULE_POLY=3 SCHEDULE_COSINE=4 SCHEDULE_CUSTOM=5 OPTIMIZER_SGD=0
-OPTIMIZER_ADAM=1 OPTIMIZER_ADAMW=2 OPTIMIZER_RMSPROP=3 OPTIMIZER_ADAGRAD=4 OPTIMIZER_CUSTOM=5
-DATASET_TRAIN=0 DATASET_TEST=1 LAST_KEEP=0 LAST_DISCARD=1 LAST_ROLLOVER=2 F32=0 F64=1 F16=2 BF16=3
-I8=4 U8=5 I32=6 I64=7 BOOL=8 DEVICE_DEFAULT=0 DEVICE_CPU=1 DEVICE_GPU=2 DEVICE_TPU=3
+ERR_OK=0 ERR_HOST_MEMORY=101 ERR_DEVICE_MEMORY=102 ERR_IO=103 ERR_FORMAT=104 ERR_RANK_LOST=110
+ERR_NULL_ARGUMENT=201 ERR_SHAPE=202 ERR_DTYPE=203 ERR_AXIS=204 ERR_RANGE=205 ERR_CONTEXT=206
+ERR_VALUE=207 ERR_GRAD=208 ERR_UNINITIALIZED=209 ERR_STALE_GRAD=210 ERR_NAME=211 ERR_NOT_BUILT=301
+ERR_NO_DEVICE=401 ERR_DEVICE_LOST=402 ERR_UNSUPPORTED=403 ERR_FORKED=404 ERR_NO_COMPILER=405
+ERR_INTERNAL=901 GRAD_WRITE=0 GRAD_ADD=1 GRAD_NULL=2 UNCHANGED=-1 OFF=0 ON=1 FREE_GRAPH=0
+RETAIN_GRAPH=1 CREATE_GRAPH=2 TRANSFER_ALLOW=0 TRANSFER_LOG=1 TRANSFER_FORBID=2 DL_CPU=1 DL_CUDA=2
+DL_CUDA_HOST=3 DL_CUDA_MANAGED=13 DL_INT=0 DL_UINT=1 DL_FLOAT=2 DL_BFLOAT=4 DL_BOOL=6
+DL_COPY_IF_NEEDED=0 DL_COPY_ALWAYS=1 DL_COPY_NEVER=2 PRINT_MXNET=0 PRINT_NP=1 PRINT_STR=2
+PRINT_JAX=3 PRINT_TORCH=4 PRINT_TF=5 PRINT_DEFAULT=6 CIFAR100_FINE=0 CIFAR100_COARSE=1
+INIT_DEFAULT=0 INIT_UNIFORM=1 INIT_NORMAL=2 INIT_XAVIER=3 INIT_MSRA=4 INIT_ZERO=5 INIT_ONE=6
+INIT_CONSTANT=7 FAN_AVG=0 FAN_IN=1 FAN_OUT=2 IDENTITY=0 RELU=1 SIGMOID=2 TANH=3 SOFTPLUS=4 GELU=5
+SELU=6 SILU=7 MISH=8 HARD_SIGMOID=9 HARD_SWISH=10 TNC=0 NTC=1 NAN_DIFFERS=0 NAN_EQUALS=1 ASCENDING=0
+DESCENDING=1 LARGEST=0 SMALLEST=1 RNG_PHILOX=0 RNG_MXNET=1 RNG_JAX=2 LOG_DEBUG=0 LOG_INFO=1
+LOG_WARNING=2 LOG_ERROR=3 LOG_OFF=4 SCHEDULE_CONSTANT=0 SCHEDULE_FACTOR=1 SCHEDULE_MULTI_FACTOR=2
+SCHEDULE_POLY=3 SCHEDULE_COSINE=4 SCHEDULE_CUSTOM=5 OPTIMIZER_SGD=0 OPTIMIZER_ADAM=1
+OPTIMIZER_ADAMW=2 OPTIMIZER_RMSPROP=3 OPTIMIZER_ADAGRAD=4 OPTIMIZER_CUSTOM=5 DATASET_TRAIN=0
+DATASET_TEST=1 LAST_KEEP=0 LAST_DISCARD=1 LAST_ROLLOVER=2 F32=0 F64=1 F16=2 BF16=3 I8=4 U8=5 I32=6
+I64=7 BOOL=8 DEVICE_DEFAULT=0 DEVICE_CPU=1 DEVICE_GPU=2 DEVICE_TPU=3
 """
 # ---- generated: end ----
 

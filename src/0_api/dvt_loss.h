@@ -15,6 +15,7 @@
    would wait: negative indices count from the end, others are clamped. */
 DVT_API dvt_array *dvt_loss_softmax_cross_entropy(dvt_array *prediction, dvt_array *label);
 
+/* Options of dvt_loss_softmax_cross_entropy_with. */
 typedef struct dvt_cross_entropy_options {
     bool from_logits;       /* prediction has log-probabilities, as Gluon's from_logits=True */
     double label_smoothing; /* 0 to 1: this share of each label is spread evenly over the classes */

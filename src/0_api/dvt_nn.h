@@ -155,6 +155,7 @@ DVT_API dvt_block *dvt_nn_conv2d_with(const dvt_nn_conv2d_desc *desc);
 DVT_API dvt_block *dvt_nn_conv2d_transpose(int64_t channels, int kernel, int stride,
                                            dvt_activation activation);
 
+/* Options of a transposed convolution. */
 typedef struct dvt_nn_conv2d_transpose_desc {
     int64_t channels;    /* required */
     int kernel[2];       /* required; pairs are those of dvt_conv2d_options */
@@ -174,6 +175,7 @@ DVT_API dvt_block *dvt_nn_conv1d(int64_t channels, int kernel, dvt_activation ac
 DVT_API dvt_block *dvt_nn_conv1d_transpose(int64_t channels, int kernel, int stride,
                                            dvt_activation activation);
 
+/* Options of a convolution along one axis. */
 typedef struct dvt_nn_conv1d_desc {
     int64_t channels;    /* required */
     int kernel;          /* required */

@@ -3,6 +3,7 @@
    Owns: new objects belong to the innermost scope. */
 
 /* ---- recurrent layers, with Gluon's names and PyTorch's formulas ---- */
+/* Selects the order of axes. */
 typedef enum dvt_sequence_layout {
     DVT_TNC, /* (time, batch, channels), Gluon's default */
     DVT_NTC  /* (batch, time, channels) */
@@ -27,6 +28,7 @@ DVT_API dvt_block *dvt_nn_rnn(int64_t hidden_size);
 DVT_API dvt_block *dvt_nn_lstm(int64_t hidden_size);
 DVT_API dvt_block *dvt_nn_gru(int64_t hidden_size);
 
+/* Options of recurrent layers. */
 typedef struct dvt_nn_recurrent_desc {
     int64_t hidden_size; /* required */
     int64_t input_size;  /* 0: inferred */
@@ -59,6 +61,7 @@ DVT_API dvt_array *dvt_recurrent_forward(dvt_block *block, dvt_array *x, dvt_arr
                                          int n, dvt_array **next);
 
 /* ---- attention ---- */
+/* Options of dvt_attention. */
 typedef struct dvt_attention_options {
     /* query i sees the keys up to i + Tk - Tq: the last query sees all keys. PyTorch's is_causal
        aligns the first query with the first key; both are the same for Tq == Tk. */
@@ -78,6 +81,7 @@ typedef struct dvt_attention_options {
 DVT_API dvt_array *dvt_attention(dvt_array *q, dvt_array *k, dvt_array *v, dvt_array *mask,
                                  const dvt_attention_options *options);
 
+/* Options of dvt_rotary. */
 typedef struct dvt_rotary_options {
     /* NULL: offset, offset + 1, ..; else it broadcasts to x's shape without the last axis */
     dvt_array *positions;

@@ -335,6 +335,7 @@ typedef struct dvt_pool2d_options {
 DVT_API dvt_array *dvt_max_pool2d(dvt_array *x, const dvt_pool2d_options *p);
 DVT_API dvt_array *dvt_avg_pool2d(dvt_array *x, const dvt_pool2d_options *p);
 
+/* Options of pooling along one axis. */
 typedef struct dvt_pool1d_options {
     int size, stride, padding; /* as dvt_pool2d_options */
     bool ceil_mode, exclude_padding, global;
