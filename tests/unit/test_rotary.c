@@ -46,7 +46,7 @@ DVT_TEST(rotary_rotates_pairs) {
 }
 
 DVT_TEST(rotary_gradients) {
-    check_one("halves", rotate, NULL, DVT_SHAPE(2, 3, 4), -1, 1);
+    check_one("half", rotate, NULL, DVT_SHAPE(2, 3, 4), -1, 1);
     check_one("interleaved", rotate, "", DVT_SHAPE(2, 3, 4), -1, 1);
 }
 
