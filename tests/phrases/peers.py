@@ -34,11 +34,13 @@ RESTORE = {
 }
 OPTIONAL = ("PIL.Image", "torchvision.transforms.v2", "tqdm", "safetensors", "safetensors.torch",
             "safetensors.numpy", "safetensors.flax", "optax", "flax.serialization", "torchinfo",
-            "torchmetrics", "torchdata", "time", "timeit", "logging", "warnings")
+            "torchmetrics", "torchdata", "torchtune.modules", "fvcore.nn", "sklearn.metrics",
+            "torch.utils.tensorboard", "time", "timeit", "logging", "warnings")
 ABSENT = re.compile(
     r"CUDA|cuda|NVIDIA|gpu|GPU|No module named|Failed to import|not built|HIP|xnnpack|"
     r"name '(PIL|torchvision|tqdm|safetensors|optax|flax|torchinfo|torchmetrics|torchdata|plt|"
-    r"steps|losses|mesh)'|no attribute '(hub|stateful_dataloader|P)'|process group|"
+    r"torchtune|fvcore|sklearn|prof|"
+    r"steps|losses|mesh)'|no attribute '(hub|stateful_dataloader|tensorboard|P)'|process group|"
     r"unbound axis name|before backends are initialized|index out of range")
 counts = {"passed": 0, "failed": 0, "skipped": 0}
 
