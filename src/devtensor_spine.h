@@ -126,6 +126,7 @@
 #if !defined(DEVTENSOR_NO_NN)
 #include "6_nn/dvt_nn_internal.h"
 #include "7_train/dvt_train_internal.h"
+#include "7_train/dvt_checkpoint_internal.h"
 #include "7_train/dvt_parts.h"
 #include "7_train/dvt_ranks.h"
 #endif
@@ -290,6 +291,14 @@
 #include "1_base/level_size.inl"
 #include "7_train/dvt_all_reduce.c"
 #include "7_train/dvt_batch.c"
+#if !defined(DVTI_CHECKPOINTS)
+#include "7_train/dvt_checkpoint_off.c"
+#else
+#include "7_train/dvt_checkpoint.c"
+#include "7_train/dvt_checkpoint_folder.c"
+#include "7_train/dvt_checkpoint_restore.c"
+#include "7_train/dvt_checkpoint_text.c"
+#endif
 #include "7_train/dvt_dataset.c"
 #include "7_train/dvt_dataset_cifar.c"
 #include "7_train/dvt_dataset_split.c"

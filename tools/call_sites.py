@@ -32,7 +32,7 @@ NUMBERS = {
     "dvt_dim", "dvt_stride", "dvt_item", "dvt_item_int", "dvt_item_at", "dvt_trim_memory",
     "dvt_cuda_address", "dvt_params_len", "dvt_block_len", "dvt_schedule_rate",
     "dvt_trainer_learning_rate", "dvt_clip_global_norm", "dvt_trainer_clip_global_norm",
-    "dvt_loader_next", "dvt_metric_get", "dvt_allclose", "dvt_array_equal"
+    "dvt_loader_next", "dvt_checkpoint_latest", "dvt_metric_get", "dvt_allclose", "dvt_array_equal"
 }
 NOTES = {
     "double": "dvt_note_double", "int": "dvt_note_int", "int64_t": "dvt_note_int64",

@@ -20,6 +20,7 @@
 #include "0_api/dvt_loss.h"
 #include "0_api/dvt_train.h"
 #include "0_api/dvt_distributed.h"
+#include "0_api/dvt_checkpoint.h"
 #endif
 #include "0_api/dvt_report.h"
 #include "0_api/dvt_macros.h"

@@ -35,6 +35,7 @@
      [dvt:sequence] recurrent layers, attention
      [dvt:loss]     losses
      [dvt:train]    training and data
+     [dvt:checkpoint] the state of a run in a file
      [dvt:report]   traces, tables and images of runs
      [dvt:macros]   what the macros of the other sections expand to
 

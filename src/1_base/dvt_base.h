@@ -5,6 +5,11 @@
 #include "0_api/dvt_api.h"
 #include "1_base/dvt_platform.h"
 
+/* Checkpoints need networks, files and safetensors. */
+#if !defined(DEVTENSOR_NO_NN) && !defined(DEVTENSOR_NO_FILES) && !defined(DEVTENSOR_NO_FORMATS)
+#define DVTI_CHECKPOINTS
+#endif
+
 #define DVTI_STRINGIFY_(x) #x
 #define DVTI_STRINGIFY(x) DVTI_STRINGIFY_(x)
 #define DVTI_LENGTH(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -79,6 +84,17 @@ DVTI_FN void dvti_set_memory_advice(dvti_advice_fn write);
 /* Returns this thread's latest failure: the status of a call that just failed. dvt_error_code()
    returns the first one, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
+#if defined(DVTI_CHECKPOINTS)
+/* Between these two, failures of this thread are attempts: they are logged as debug messages, and
+   are forgotten at the end. dvti_failure() returns the latest one until then. */
+typedef struct dvti_attempt {
+    bool clean;
+    dvt_status latest;
+} dvti_attempt;
+
+DVTI_FN dvti_attempt dvti_attempt_begin(void);
+DVTI_FN void dvti_attempt_end(const dvti_attempt *attempt);
+#endif
 /* The two common failures. dvti_null reports that argument `what` of `function` is NULL. It is
    silent when an error is already kept, because NULL is then that error passed along a chain. */
 DVTI_FN DVTI_RARE dvt_status dvti_fail_memory(const char *function, int64_t bytes);
@@ -307,8 +323,10 @@ DVTI_FN bool dvti_private_directory(const char *path);
 DVTI_FN char *dvti_private_read(const char *path, size_t *size);
 /* Writes the file atomically: it appears complete or not at all, also with concurrent writers. */
 DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size);
+/* The names of temporary files that become public ones begin so. */
+#define DVTI_TEMPORARY ".devtensor-"
 /* Calls each(user, name, bytes, modification time in seconds, is a directory) for every entry of a
-   directory. */
+   directory, except names with a point in front that are not DVTI_TEMPORARY. */
 typedef void (*dvti_entry_fn)(void *user, const char *name, int64_t bytes, int64_t changed,
                               bool directory);
 DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user);

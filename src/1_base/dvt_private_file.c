@@ -130,6 +130,10 @@ DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size
 }
 
 /* ---- listing a directory ---- */
+static bool dvti_entry_listed(const char *name) {
+    return name[0] != '.' || strncmp(name, DVTI_TEMPORARY, sizeof DVTI_TEMPORARY - 1) == 0;
+}
+
 #if defined(_WIN32)
 
 DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
@@ -144,7 +148,7 @@ DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user)
         uint64_t time = (uint64_t)found.ftLastWriteTime.dwHighDateTime << 32 |
                         found.ftLastWriteTime.dwLowDateTime;
         int64_t size = (int64_t)((uint64_t)found.nFileSizeHigh << 32 | found.nFileSizeLow);
-        if (found.cFileName[0] != '.')
+        if (dvti_entry_listed(found.cFileName))
             each(user, found.cFileName, size, (int64_t)(time / 10000000),
                  (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0);
     } while (FindNextFileA(search, &found));
@@ -160,7 +164,7 @@ DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user)
         char full[1400];
         struct stat state;
         snprintf(full, sizeof full, "%s/%s", path, entry->d_name);
-        if (entry->d_name[0] != '.' && lstat(full, &state) == 0 &&
+        if (dvti_entry_listed(entry->d_name) && lstat(full, &state) == 0 &&
             (S_ISDIR(state.st_mode) || S_ISREG(state.st_mode)))
             each(user, entry->d_name, (int64_t)state.st_size, (int64_t)state.st_mtime,
                  S_ISDIR(state.st_mode));

@@ -11,6 +11,25 @@ typedef struct dvti_error_state {
 static DVTI_TLS dvti_error_state dvti_error_kept;
 static DVTI_TLS dvt_status dvti_error_latest;
 static DVTI_TLS dvti_error_frame dvti_error_framed;
+static DVTI_TLS int dvti_attempts;
+
+#if defined(DVTI_CHECKPOINTS)
+DVTI_FN dvti_attempt dvti_attempt_begin(void) {
+    dvti_attempt attempt;
+    attempt.clean = !dvti_error_kept.code;
+    attempt.latest = dvti_error_latest;
+    dvti_error_latest = DVT_OK;
+    dvti_attempts++;
+    return attempt;
+}
+
+DVTI_FN void dvti_attempt_end(const dvti_attempt *attempt) {
+    dvti_attempts--;
+    if (attempt->clean)
+        dvt_clear_error();
+    dvti_error_latest = attempt->latest;
+}
+#endif
 
 DVTI_FN dvt_status dvti_failure(void) {
     return dvti_error_latest;
@@ -208,7 +227,7 @@ DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
     dvti_error_latest = code;
     if (first)
         dvti_error_keep(code, text);
-    dvti_log_text(DVT_LOG_ERROR, text);
+    dvti_log_text(dvti_attempts ? DVT_LOG_DEBUG : DVT_LOG_ERROR, text);
     return code;
 }
 

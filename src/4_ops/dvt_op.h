@@ -93,6 +93,20 @@ DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node);
    dvti_disown. Returns NULL with HOST_MEMORY set. */
 DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
 
+#if defined(DVTI_CHECKPOINTS)
+/* ---- the state of all random streams, for checkpoints ---- */
+struct dvti_streams;
+/* Returns engine, seeds and positions as int64 (n), in the current scope; NULL with HOST_MEMORY
+   set. */
+DVTI_FN dvt_array *dvti_streams_state(const char *function);
+/* Makes streams from such a state. Returns NULL with HOST_MEMORY set, or without an error when the
+   state is none. */
+DVTI_FN struct dvti_streams *dvti_streams_make(const char *function, const int64_t *state, int64_t n);
+/* Replaces the streams of the process by these, and frees both. NULL is allowed. */
+DVTI_FN void dvti_streams_adopt(struct dvti_streams *streams);
+DVTI_FN void dvti_streams_free(struct dvti_streams *streams);
+#endif
+
 /* ---- shared by families and gradients ---- */
 /* Checks that x, y and z are contiguous, of one dtype and not empty, and that no gradient will need
    them; y and z may be NULL. Then one launch with the same bits may replace several operations,

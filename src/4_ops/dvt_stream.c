@@ -307,4 +307,176 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
     return dvti_draw_stream(out, launch, (uint64_t)((n - 1) / per + 1));
 }
 
+#if defined(DVTI_CHECKPOINTS)
+/* ---- the state of all streams as integers ----
+   engine, seed, state_seed, number of states, number of streams; the states' words; for each
+   stream type, id, seed, own, counter, uses, then the number of positions of each generator and
+   these positions. */
+#define DVTI_STATE_WORDS (DVTI_MT19937_WORDS + 1)
+
+/* Writes the state at `out` unless that is NULL. Returns its length. The lock is held. */
+static int64_t dvti_streams_write(int64_t *out) {
+    const dvti_streams *all = &dvti_the_streams;
+    int64_t n = 0;
+    size_t i, k;
+    int g;
+#define DVTI_PUT(value)                                                                            \
+    do {                                                                                           \
+        if (out)                                                                                   \
+            out[n] = (int64_t)(value);                                                             \
+        n++;                                                                                       \
+    } while (0)
+    DVTI_PUT(all->engine);
+    DVTI_PUT(all->seed);
+    DVTI_PUT(all->state_seed);
+    DVTI_PUT(all->states);
+    DVTI_PUT(all->n);
+    for (i = 0; i < all->states; i++) {
+        for (k = 0; k < DVTI_MT19937_WORDS; k++)
+            DVTI_PUT(all->state[i].word[k]);
+        DVTI_PUT(all->state[i].at);
+    }
+    for (i = 0; i < all->n; i++) {
+        const dvti_stream *stream = &all->stream[i];
+        DVTI_PUT(stream->ctx.type);
+        DVTI_PUT(stream->ctx.id);
+        DVTI_PUT(stream->seed);
+        DVTI_PUT(stream->own);
+        DVTI_PUT(stream->counter);
+        DVTI_PUT(stream->uses);
+        for (g = 0; g < DVTI_MXNET_GENERATORS; g++) {
+            DVTI_PUT(stream->positions[g]);
+            for (k = 0; k < stream->positions[g]; k++)
+                DVTI_PUT(stream->position[g][k]);
+        }
+    }
+#undef DVTI_PUT
+    return n;
+}
+
+DVTI_FN dvt_array *dvti_streams_state(const char *function) {
+    dvt_array *state;
+    dvti_mutex_lock(&dvti_the_streams.lock);
+    state = dvti_array_new(function, DVT_SHAPE(dvti_streams_write(NULL)), DVT_I64, dvt_cpu());
+    if (state)
+        dvti_streams_write((int64_t *)dvti_view_of(state).data);
+    dvti_mutex_unlock(&dvti_the_streams.lock);
+    return state;
+}
+
+DVTI_FN void dvti_streams_free(dvti_streams *streams) {
+    size_t i;
+    int g;
+    for (i = 0; streams && i < streams->n; i++)
+        for (g = 0; g < DVTI_MXNET_GENERATORS; g++)
+            dvti_free(streams->stream[i].position[g]);
+    if (streams) {
+        dvti_free(streams->stream);
+        dvti_free(streams->state);
+    }
+    dvti_free(streams);
+}
+
+/* Takes `count` integers. Returns NULL, and takes nothing, when fewer are left. */
+static const int64_t *dvti_streams_take(const int64_t **at, int64_t *left, int64_t count) {
+    const int64_t *from = *at;
+    if (count < 0 || count > *left)
+        return NULL;
+    *at += count;
+    *left -= count;
+    return from;
+}
+
+/* Returns false with *memory set when memory is exhausted. */
+static bool dvti_streams_take_stream(dvti_stream *stream, const int64_t **at, int64_t *left,
+                                     bool *memory) {
+    const int64_t *from = dvti_streams_take(at, left, 6);
+    int g;
+    if (!from || from[0] < DVT_DEVICE_CPU || from[0] > DVT_DEVICE_GPU || from[1] < 0 ||
+        from[1] > INT_MAX)
+        return false;
+    stream->ctx.type = (dvt_device_type)from[0];
+    stream->ctx.id = (int)from[1];
+    stream->seed = (uint64_t)from[2];
+    stream->own = from[3] != 0;
+    stream->counter = (uint64_t)from[4];
+    stream->uses = (uint64_t)from[5];
+    for (g = 0; g < DVTI_MXNET_GENERATORS; g++) {
+        const int64_t *count = dvti_streams_take(at, left, 1);
+        const int64_t *values = count ? dvti_streams_take(at, left, *count) : NULL;
+        size_t n = values ? (size_t)*count : 0;
+        if (!values)
+            return false;
+        *memory =
+            !dvti_grow((void **)&stream->position[g], &stream->capacity[g], n, sizeof *values);
+        if (*memory)
+            return false;
+        if (n)
+            memcpy(stream->position[g], values, n * sizeof *values);
+        stream->positions[g] = n;
+    }
+    return true;
+}
+
+static bool dvti_streams_take_all(dvti_streams *all, const int64_t *at, int64_t left,
+                                  bool *memory) {
+    const int64_t *head = dvti_streams_take(&at, &left, 5), *words;
+    size_t i, k;
+    if (!head || head[0] < DVT_RNG_PHILOX || head[0] > DVT_RNG_JAX || head[3] < 0 || head[4] < 0 ||
+        head[3] > left / DVTI_STATE_WORDS || head[4] > left)
+        return false;
+    all->engine = (dvt_rng_engine)head[0];
+    all->seed = (uint64_t)head[1];
+    all->state_seed = (uint64_t)head[2];
+    *memory =
+        !dvti_grow((void **)&all->state, &all->states_capacity, (size_t)head[3],
+                   sizeof *all->state) ||
+        !dvti_grow((void **)&all->stream, &all->capacity, (size_t)head[4], sizeof *all->stream);
+    if (*memory)
+        return false;
+    for (; all->states < (size_t)head[3]; all->states++) {
+        words = dvti_streams_take(&at, &left, DVTI_STATE_WORDS);
+        for (k = 0; k < DVTI_MT19937_WORDS; k++)
+            all->state[all->states].word[k] = (uint32_t)words[k];
+        if (words[k] < 0 || words[k] > DVTI_MT19937_WORDS)
+            return false;
+        all->state[all->states].at = (uint32_t)words[k];
+    }
+    for (i = 0; i < (size_t)head[4]; i++) {
+        memset(&all->stream[i], 0, sizeof all->stream[i]);
+        all->n = i + 1;
+        if (!dvti_streams_take_stream(&all->stream[i], &at, &left, memory))
+            return false;
+    }
+    return left == 0;
+}
+
+DVTI_FN dvti_streams *dvti_streams_make(const char *function, const int64_t *state, int64_t n) {
+    dvti_streams *all = (dvti_streams *)dvti_alloc_zero(sizeof *all);
+    bool memory = all == NULL;
+    if (all && dvti_streams_take_all(all, state, n, &memory))
+        return all;
+    dvti_streams_free(all);
+    if (memory)
+        dvti_fail_memory(function, n * 8);
+    return NULL;
+}
+
+DVTI_FN void dvti_streams_adopt(dvti_streams *streams) {
+    /* all but the lock */
+    const size_t from = offsetof(dvti_streams, engine), bytes = sizeof *streams - from;
+    char *all = (char *)&dvti_the_streams + from, *given = (char *)streams + from;
+    char old[sizeof *streams];
+    if (!streams)
+        return;
+    dvti_mutex_lock(&dvti_the_streams.lock);
+    memcpy(old, all, bytes);
+    memcpy(all, given, bytes);
+    memcpy(given, old, bytes);
+    dvti_mutex_unlock(&dvti_the_streams.lock);
+    dvti_streams_free(streams);
+}
+
+#undef DVTI_STATE_WORDS
+#endif
 #undef DVTI_MXNET_GENERATORS

@@ -38,6 +38,23 @@ DVTI_FN bool dvti_array_list_add(const char *function, dvt_array_list *list, dvt
     return true;
 }
 
+#if defined(DVTI_CHECKPOINTS)
+DVTI_FN bool dvti_array_list_add_named(const char *function, dvt_array_list *list, const char *name,
+                                       dvt_array *x) {
+    size_t need = (size_t)list->n + 1;
+    char *copy = dvti_strdup(name);
+    if (!copy || !dvti_grow((void **)&list->name, &list->name_capacity, need, sizeof *list->name) ||
+        !dvti_grow((void **)&list->array, &list->capacity, need, sizeof *list->array)) {
+        dvti_free(copy);
+        dvti_fail_memory(function, (int64_t)(need * sizeof *list->array));
+        return false;
+    }
+    list->name[list->n] = copy;
+    list->array[list->n++] = (dvt_array *)dvti_own(x);
+    return true;
+}
+#endif
+
 DVTI_FN bool dvti_array_list_begin_names(const char *function, dvt_array_list *list) {
     size_t bytes = sizeof(char *) * (size_t)list->n;
     list->name = (char **)dvti_alloc_zero(bytes);

@@ -88,7 +88,7 @@ static bool dvti_file_create(dvti_file_out *out, const dvti_fd_info *like) {
         return dvti_file_fail_memory(out, capacity);
     memcpy(out->temporary, out->target, directory);
     for (tries = 0; tries < 100; tries++) {
-        snprintf(out->temporary + directory, capacity - directory, ".devtensor-%lld-%lld.tmp",
+        snprintf(out->temporary + directory, capacity - directory, DVTI_TEMPORARY "%lld-%lld.tmp",
                  (long long)dvti_process_id(), (long long)dvti_atomic_add(&counter, 1));
         errno = 0;
         out->fd = dvti_fd_create(out->temporary, like);

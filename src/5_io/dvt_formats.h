@@ -250,7 +250,19 @@ DVTI_FN bool dvti_tensors_wrong(const dvti_tensors *t, const dvti_tensor *x, con
 /* Checks all names and places, then reads the elements of all tensors in the order of their places,
    up to the end of the file. The list gets the order of the header. */
 DVTI_FN bool dvti_tensors_read(dvti_tensors *t, dvt_ctx ctx);
+/* Checks all names and places. */
+DVTI_FN bool dvti_tensors_check(dvti_tensors *t);
 DVTI_FN void dvti_tensors_free(dvti_tensors *t);
+
+#if defined(DVTI_CHECKPOINTS)
+/* ---- safetensors, for checkpoints ---- */
+/* Writes a list with its metadata. */
+DVTI_FN dvt_status dvti_safetensors_save_list(const char *function, const char *path,
+                                              const dvt_array_list *list);
+/* Reads the metadata of a whole file, and no elements: a list of no arrays. NULL with the error
+   set. */
+DVTI_FN dvt_array_list *dvti_safetensors_notes(dvti_source *in, dvt_ctx ctx);
+#endif
 
 #endif
 

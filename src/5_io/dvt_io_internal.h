@@ -302,13 +302,18 @@ struct dvt_array_list {
     char **name;     /* NULL: the file has no names */
     char **metadata; /* pairs of key and value */
     int n_metadata;  /* pairs */
-    size_t metadata_capacity;
+    size_t name_capacity, metadata_capacity;
 };
 
 /* Creates an empty list, owned by the innermost scope. Returns NULL with HOST_MEMORY set. */
 DVTI_FN dvt_array_list *dvti_array_list_new(const char *function);
 /* Appends x; the list takes ownership. */
 DVTI_FN bool dvti_array_list_add(const char *function, dvt_array_list *list, dvt_array *x);
+#if defined(DVTI_CHECKPOINTS)
+/* Appends a reference to x under a copy of the name, to a list that has names for all arrays. */
+DVTI_FN bool dvti_array_list_add_named(const char *function, dvt_array_list *list, const char *name,
+                                       dvt_array *x);
+#endif
 /* Gives an empty list places for n arrays and their names, all NULL until they are set. */
 DVTI_FN bool dvti_array_list_reserve(const char *function, dvt_array_list *list, int n);
 /* Allocates the names of the list's arrays, initially NULL. */

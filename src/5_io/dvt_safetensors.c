@@ -195,6 +195,26 @@ DVTI_FN dvt_array_list *dvti_safetensors_list(dvti_source *in, dvt_ctx ctx) {
     return list;
 }
 
+#if defined(DVTI_CHECKPOINTS)
+DVTI_FN dvt_array_list *dvti_safetensors_notes(dvti_source *in, dvt_ctx ctx) {
+    dvti_tensors t;
+    bool good = dvti_tensors_begin(&t, in) && dvti_safetensors_header(&t) && dvti_tensors_check(&t);
+    dvt_array_list *list;
+    int i;
+    (void)ctx;
+    /* The arrays were not read, so the list keeps none of their names. */
+    for (i = 0; good && i < t.list->n; i++) {
+        dvti_free(t.list->name[i]);
+        t.list->name[i] = NULL;
+    }
+    if (good)
+        t.list->n = 0;
+    list = good ? t.list : NULL;
+    dvti_tensors_free(&t);
+    return list;
+}
+#endif
+
 /* The index of shards is a file of this format for its users. */
 static dvt_array_list *dvti_safetensors_any(dvti_source *in, dvt_ctx ctx) {
     return dvti_shards_recognizes(in) ? dvti_shards_list(in, ctx) : dvti_safetensors_list(in, ctx);
@@ -405,5 +425,28 @@ DVTI_FN dvt_status dvti_safetensors_save(const char *function, const char *path,
     o.n = n;
     return dvti_safetensors_save_all(&o, path);
 }
+
+#if defined(DVTI_CHECKPOINTS)
+DVTI_FN dvt_status dvti_safetensors_save_list(const char *function, const char *path,
+                                              const dvt_array_list *list) {
+    size_t n = 2 * (size_t)list->n_metadata;
+    const char **metadata = (const char **)dvti_alloc_zero((n + 1) * sizeof *metadata);
+    dvti_safetensors_out o;
+    dvt_status status;
+    if (!metadata)
+        return dvti_fail_memory(function, (int64_t)((n + 1) * sizeof *metadata));
+    if (n)
+        memcpy((void *)metadata, (const void *)list->metadata, n * sizeof *metadata);
+    memset(&o, 0, sizeof o);
+    o.function = function;
+    o.arrays = list->array;
+    o.names = (const char *const *)list->name;
+    o.n = list->n;
+    o.metadata = metadata;
+    status = dvti_safetensors_save_all(&o, path);
+    dvti_free((void *)metadata);
+    return status;
+}
+#endif
 
 #undef DVTI_SAFETENSORS_METADATA

@@ -132,6 +132,10 @@ static bool dvti_tensors_fill(dvti_tensors *t, dvt_ctx ctx) {
                                      "again"));
 }
 
+DVTI_FN bool dvti_tensors_check(dvti_tensors *t) {
+    return dvti_tensors_names(t) && dvti_tensors_places(t);
+}
+
 DVTI_FN bool dvti_tensors_read(dvti_tensors *t, dvt_ctx ctx) {
-    return dvti_tensors_names(t) && dvti_tensors_places(t) && dvti_tensors_fill(t, ctx);
+    return dvti_tensors_check(t) && dvti_tensors_fill(t, ctx);
 }

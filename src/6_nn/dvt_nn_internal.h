@@ -79,6 +79,8 @@ DVTI_FN size_t dvti_param_name_size(const dvt_block *block, const char *short_na
 /* Returns the mean of the copies, in host memory, in the parameter's dtype. It is exact where all
    copies are equal. */
 DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p);
+/* Returns the mean of n > 0 float arrays of one shape and dtype, in host memory. */
+DVTI_FN dvt_array *dvti_copies_average(dvt_array *const *copy, int n);
 /* Resolves the contexts of a list: replaces defaults and removes repetitions; an empty list means
    the default context. Returns false with RANGE or NO_DEVICE set. */
 DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx_list *out);
@@ -102,6 +104,8 @@ DVTI_FN dvti_plan *dvti_plans_new(const char *function, size_t n);
 /* Copies `values` (any dtype and context) to the plan's contexts. Attaches gradients as the
    parameter requires. */
 DVTI_FN bool dvti_plan_fill(dvti_plan *plan, dvt_array *values);
+/* Does the same with one array for each of the plan's contexts. */
+DVTI_FN bool dvti_plan_fill_each(dvti_plan *plan, dvt_array *const *values);
 /* Commits the plans. It cannot fail. Arrays of contexts that remain keep their identity. */
 DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n);
 /* Frees the plans and everything uncommitted. */

@@ -203,35 +203,27 @@ static bool dvti_average_into(double *base, double *distance, const double *valu
     return true;
 }
 
-static DVTI_NOINLINE dvt_array *dvti_param_average_in_mode(const char *function, dvt_param *p) {
+static DVTI_NOINLINE dvt_array *dvti_average_in_mode(dvt_array *const *copy, int n) {
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
-    dvt_array *out = NULL, *base, *distance;
-    int64_t i, n;
+    dvt_array *base = dvt_empty(copy[0]->shape, DVT_F64, dvt_cpu()), *out = NULL;
+    dvt_array *distance = dvt_empty(copy[0]->shape, DVT_F64, dvt_cpu());
+    int64_t size = dvt_size(base), i;
     int k;
-    if (!dvti_param_ready(p))
-        dvti_param_not_ready(function, p);
-    else if (p->ctxs.n == 1 || !dvt_dtype_is_float(p->dtype))
-        out = dvt_copyto(p->copy[0], dvt_cpu());
-    else {
-        base = dvt_empty(p->shape, DVT_F64, dvt_cpu());
-        distance = dvt_empty(p->shape, DVT_F64, dvt_cpu());
-        n = dvt_size(base);
-        for (k = 0; base && distance && k < p->ctxs.n; k++) {
-            dvt_scope_guard inner = dvt_scope_begin();
-            dvt_array *host = dvt_as_in_ctx(p->copy[k], dvt_cpu());
-            dvt_array *wide = host ? dvt_astype(host, DVT_F64) : NULL;
-            if (!dvti_average_into((double *)dvt_data(base), (double *)dvt_data(distance),
-                                   wide ? (const double *)dvt_data(wide) : NULL, n, k == 0))
-                base = NULL;
-            dvt_scope_end(&inner);
-        }
-        if (base && distance) {
-            double *b = (double *)dvt_data(base), *d = (double *)dvt_data(distance);
-            for (i = 0; i < n; i++)
-                b[i] += d[i] / p->ctxs.n;
-            out = dvt_as_in_dtype(base, p->dtype);
-        }
+    for (k = 0; base && distance && k < n; k++) {
+        dvt_scope_guard inner = dvt_scope_begin();
+        dvt_array *host = dvt_as_in_ctx(copy[k], dvt_cpu());
+        dvt_array *wide = host ? dvt_astype(host, DVT_F64) : NULL;
+        if (!dvti_average_into((double *)dvt_data(base), (double *)dvt_data(distance),
+                               wide ? (const double *)dvt_data(wide) : NULL, size, k == 0))
+            base = NULL;
+        dvt_scope_end(&inner);
+    }
+    if (base && distance) {
+        double *b = (double *)dvt_data(base), *d = (double *)dvt_data(distance);
+        for (i = 0; i < size; i++)
+            b[i] += d[i] / n;
+        out = dvt_as_in_dtype(base, copy[0]->dtype);
     }
     dvt_record_end(&record);
     dvt_keep(out);
@@ -239,11 +231,27 @@ static DVTI_NOINLINE dvt_array *dvti_param_average_in_mode(const char *function,
     return out;
 }
 
-DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
+DVTI_FN dvt_array *dvti_copies_average(dvt_array *const *copy, int n) {
     const dvti_float_mode mode = dvti_float_mode_begin();
-    dvt_array *out = dvti_param_average_in_mode(function, p);
+    dvt_array *out = dvti_average_in_mode(copy, n);
     dvti_float_mode_end(&mode);
     return out;
+}
+
+DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
+    dvt_record_guard record;
+    dvt_array *out;
+    if (!dvti_param_ready(p)) {
+        dvti_param_not_ready(function, p);
+        return NULL;
+    }
+    if (p->ctxs.n == 1 || !dvt_dtype_is_float(p->dtype)) {
+        record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
+        out = dvt_copyto(p->copy[0], dvt_cpu());
+        dvt_record_end(&record);
+        return out;
+    }
+    return dvti_copies_average(p->copy, p->ctxs.n);
 }
 
 /* ---- changes ---- */

@@ -71,14 +71,17 @@ DVTI_FN void dvti_plans_drop(dvti_plan *plans, size_t n) {
     dvti_free(plans);
 }
 
-DVTI_FN bool dvti_plan_fill(dvti_plan *plan, dvt_array *values) {
+DVTI_FN bool dvti_plan_fill_each(dvti_plan *plan, dvt_array *const *values) {
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
-    dvt_array *converted = dvt_as_in_dtype(values, plan->param->dtype);
-    bool good = converted != NULL;
+    dvt_array *converted = NULL;
+    bool good = true;
     int i;
     for (i = 0; good && i < plan->ctxs.n; i++) {
-        dvt_array *copy = dvt_copyto(converted, plan->ctxs.ctx[i]);
+        dvt_array *copy;
+        if (i == 0 || values[i] != values[i - 1])
+            converted = dvt_as_in_dtype(values[i], plan->param->dtype);
+        copy = converted ? dvt_copyto(converted, plan->ctxs.ctx[i]) : NULL;
         good = copy && (plan->param->grad_req == DVT_GRAD_NULL ||
                         dvt_attach_grad(copy, plan->param->grad_req) == DVT_OK);
         if (good) {
@@ -90,6 +93,14 @@ DVTI_FN bool dvti_plan_fill(dvti_plan *plan, dvt_array *values) {
     dvt_record_end(&record);
     dvt_scope_end(&scope);
     return good;
+}
+
+DVTI_FN bool dvti_plan_fill(dvti_plan *plan, dvt_array *values) {
+    dvt_array *each[DVT_MAX_CONTEXTS];
+    int i;
+    for (i = 0; i < plan->ctxs.n; i++)
+        each[i] = values;
+    return dvti_plan_fill_each(plan, each);
 }
 
 /* Swaps the memory of two arrays of one shape, dtype and context, so that pointers to `kept` see

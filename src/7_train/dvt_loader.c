@@ -493,4 +493,11 @@ DVT_API dvt_status dvt_loader_set_state(dvt_loader *loader, const dvt_loader_sta
     return status;
 }
 
+#if defined(DVTI_CHECKPOINTS)
+DVTI_FN const dvt_loader_desc *dvti_loader_described(const dvt_loader *loader, int64_t *samples) {
+    *samples = loader->batcher.data->length;
+    return &loader->desc;
+}
+#endif
+
 #undef DVTI_MAX_WORKERS

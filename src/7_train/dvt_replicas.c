@@ -22,7 +22,7 @@ DVTI_FN void dvti_replicas_free(dvti_replica *replica, int64_t n) {
 }
 
 /* ---- contexts ---- */
-static bool dvti_same_ctxs(const dvt_ctx_list *a, const dvt_ctx_list *b) {
+DVTI_FN bool dvti_same_ctxs(const dvt_ctx_list *a, const dvt_ctx_list *b) {
     int i;
     if (a->n != b->n)
         return false;
@@ -146,7 +146,7 @@ DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t) {
 /* ---- memory for the step ---- */
 /* Returns the dtype of states: float32 for 16-bit weights, because 16-bit sums would lose most of a
    small step. */
-static dvt_dtype dvti_state_dtype(dvt_dtype dtype) {
+DVTI_FN dvt_dtype dvti_state_dtype(dvt_dtype dtype) {
     return dtype == DVT_F64 ? DVT_F64 : DVT_F32;
 }
 

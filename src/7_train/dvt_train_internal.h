@@ -61,6 +61,9 @@ DVTI_FN void dvti_replicas_free(dvti_replica *replica, int64_t n);
    Sets CONTEXT when they differ. */
 DVTI_FN dvt_status dvti_trainer_ctxs(const char *function, const dvt_trainer *t,
                                      dvt_ctx_list *ctxs);
+DVTI_FN bool dvti_same_ctxs(const dvt_ctx_list *a, const dvt_ctx_list *b);
+/* Returns the dtype of the states of a weight. */
+DVTI_FN dvt_dtype dvti_state_dtype(dvt_dtype dtype);
 /* Looks up every copy; skips parameters without gradients. Changes nothing that a failure must
    undo. */
 DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t);
@@ -159,6 +162,11 @@ DVTI_FN dvt_dataset *dvti_dataset_on(const char *function, dvt_dataset *source, 
 #if !defined(DEVTENSOR_NO_FILES)
 /* Returns whether the file can be opened. */
 DVTI_FN bool dvti_dataset_file_exists(const char *path);
+#endif
+
+#if defined(DVTI_CHECKPOINTS)
+/* Returns the loader's description, and sets *samples to the length of its data. */
+DVTI_FN const dvt_loader_desc *dvti_loader_described(const dvt_loader *loader, int64_t *samples);
 #endif
 
 /* How a batch is made: rows copied, pixels mapped by a table, or sample by sample. */
