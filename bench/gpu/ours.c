@@ -3,6 +3,7 @@
 
        ours ROWS OUT [--row TEXT] [--once] [--alone] [--samples N] [--limit SECONDS]
        ours first          process start to the loss of the first step of LeNet
+       ours gpu            which GPU
 
    --row: rows that contain the text. --once: one call each, without a check or a measurement, for
    profilers and to fill the kernel cache. --alone: without peers.
@@ -502,8 +503,18 @@ static int first(void) {
     return 0;
 }
 
+static int which_gpu(void) {
+    dvt_device_info info;
+    must(dvt_device_query(dvt_gpu(0), &info) == DVT_OK && info.driver_version, dvt_gpu_reason());
+    printf("%s, driver for CUDA %d.%d, %d GiB\n", info.name, info.driver_version / 1000,
+           info.driver_version % 1000 / 10, (int)(info.memory_total >> 30));
+    return 0;
+}
+
 int main(int argc, char **argv) {
     int i;
+    if (argc == 2 && strcmp(argv[1], "gpu") == 0)
+        return which_gpu();
     if (argc == 2 && strcmp(argv[1], "first") == 0)
         return first();
     for (i = 1; i < argc; i++) {
