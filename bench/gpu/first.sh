@@ -1,19 +1,19 @@
 #!/bin/sh
 # The first call on a machine with a GPU: at most TIME seconds, the most telling steps first. Each
 # step is a process with a limit; a step that fails, hangs or loses the GPU is a line, and the next
-# one runs. Lines of JSON are appended to FOLDER/results.jsonl at once, output to FOLDER/log.txt, and
-# the profiler's counters to FOLDER/counters.csv. report.py writes the tables, anywhere.
+# one runs. JSON lines are appended to FOLDER/results.jsonl at once, output to FOLDER/log.txt, the
+# profiler's counters to FOLDER/counters.csv. report.py writes the tables, anywhere.
 # usage: first.sh FOLDER [STEP...]    default: all of
 #     gpu smoke start rows peers sanitizer counters full
 # Environment:
 #     TIME      seconds of the whole call; default: 570
 #     PACK      programs and kernels of pack.sh; default: build/gpu-pack, else those of $BUILD
 #     ROWS      the rows; default: bench/gpu/rows.txt
-#     SMOKE     seconds of one smoke test; default: 25
+#     SMOKE     seconds of one smoke test; default: 15
 #     SAMPLES   samples of a row; default: 31
 #     BUILD, PYTHON, as the Makefile sets them
 : "${BUILD:=build/release}" "${PYTHON:=python3}" "${TIME:=570}" "${PACK:=build/gpu-pack}" \
-    "${ROWS:=bench/gpu/rows.txt}" "${SMOKE:=25}" "${SAMPLES:=31}"
+    "${ROWS:=bench/gpu/rows.txt}" "${SMOKE:=15}" "${SAMPLES:=31}"
 [ $# -gt 0 ] || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
 OUT=$1
 shift
@@ -33,8 +33,11 @@ if [ $? -eq 2 ]; then # it printed its usage
 fi
 # The kernel cache must belong to this user, and to nobody else: a copy does.
 mkdir -m 700 "$WORK/kernels" "$WORK/empty"
-[ ! -d "$PACK/kernels" ] || cp -r "$PACK/kernels/." "$WORK/kernels/"
-chmod -R u=rwX,go= "$WORK/kernels"
+if [ -d "$PACK/kernels" ]; then
+    cp -r "$PACK/kernels/." "$WORK/kernels/"
+    chmod -R u=rwX,go= "$WORK/kernels"
+    DEVTENSOR_CACHE_DIR=$WORK/kernels
+fi
 DEVTENSOR_CACHE_DIR=${DEVTENSOR_CACHE_DIR:-$WORK/kernels}
 export DEVTENSOR_CACHE_DIR
 
@@ -82,20 +85,21 @@ gpu() {
     step gpu 20 "$OURS" gpu || { line end failed $(($(date +%s) - BEGIN)) "no GPU"; exit 1; }
     smi=$(found nvidia-smi)
     if [ -n "$smi" ]; then
-        step nvidia-smi 10 "$smi" \
-            --query-gpu=name,driver_version,memory.total,clocks.sm,clocks.mem,clocks.max.sm,power.draw,power.limit,temperature.gpu,mig.mode.current,ecc.mode.current \
-            --format=csv,noheader
+        ask=name,driver_version,memory.total,clocks.sm,clocks.mem,clocks.max.sm,power.draw
+        ask=$ask,power.limit,temperature.gpu,mig.mode.current,ecc.mode.current
+        step nvidia-smi 10 "$smi" --query-gpu=$ask --format=csv,noheader
     else
         missing nvidia-smi "not installed"
     fi
 }
 
-# The tests of each family of kernels. Not in full: `full` does that.
-FAMILIES="matmul_mma matmul elementwise reduce conv softmax copies fill sort random scan index
-    optimizer lenet conv_tf32 functions layouts dtypes pool memory empty share process all_reduce
-    prewarm"
+# The tests of the families of kernels that most programs need. `full` runs the others, and all
+# dtypes and operations; `rows` compares large shapes with float64.
+FIRST="matmul_mma matmul elementwise reduce conv softmax copies sort"
+OTHERS="random scan index optimizer lenet conv_tf32 functions layouts dtypes pool memory empty fill
+    share process all_reduce prewarm"
 smoke() {
-    for family in $FAMILIES; do
+    for family in $FIRST; do
         step "smoke-$family" "$SMOKE" env DEVTENSOR_ISA=reference "$TESTS" "test_gpu_$family.c"
     done
 }
@@ -109,7 +113,7 @@ start() {
     done
 }
 
-rows() { step rows 170 "$OURS" "$ROWS" "$LINES" --samples "$SAMPLES"; }
+rows() { step rows 200 "$OURS" "$ROWS" "$LINES" --samples "$SAMPLES"; }
 peers() {
     step peers-torch 110 "$PYTHON" bench/gpu/peer.py rows torch "$ROWS" "$LINES" "$SAMPLES"
     step peers-cupy 40 "$PYTHON" bench/gpu/peer.py rows cupy "$ROWS" "$LINES" "$SAMPLES"
@@ -134,7 +138,7 @@ counters() {
     for row in "add n=" "exp n=" "where n=" "columns=8192 axis=1" "softmax rows=65536" \
         "k=4096 dtype=f32" "k=4096 dtype=bf16" "c=64 h=56 o=64 k=3 pad=1"; do
         if step "counters-$row" 25 "$program" --clock-control none --set basic --csv \
-            --page details --launch-skip 0 --target-processes all "$OURS" "$ROWS" "$WORK/once" \
+            --page details "$OURS" "$ROWS" "$WORK/once" \
             --once --row "$row"; then
             { echo "==== $row"; grep '^"' "$WORK/said"; } >>"$OUT/counters.csv"
         fi
@@ -142,7 +146,7 @@ counters() {
 }
 
 full() {
-    for family in $FAMILIES; do
+    for family in $OTHERS $FIRST; do
         step "full-$family" 120 env DVT_TEST_FULL=1 DEVTENSOR_ISA=reference "$TESTS" \
             "test_gpu_$family.c" || [ "$(left)" -gt 0 ] || return
     done

@@ -1,7 +1,7 @@
 """The rows of rows.txt in PyTorch and CuPy, where the machine has them.
 
     peer.py rows torch|cupy ROWS OUT SAMPLES     appends JSON lines, as ours.c does
-    peer.py first torch|cupy                     process start to the loss of the first step of LeNet
+    peer.py first torch|cupy                     process start to the first result
 
 The forms of a row (eager, channels_last, replayed CUDA graph, compiled) take their samples in turn,
 next to a copy of the row's bytes, which shows the state of the GPU. A child measures: when a row
@@ -174,7 +174,8 @@ def child(name, path_rows, path, samples, first):
 def parent(name, path_rows, path, samples):
     rows, first, failures = read_rows(path_rows), 0, 0
     while first < len(rows):
-        command = [sys.executable, __file__, "child", name, path_rows, path, str(samples), str(first)]
+        command = [sys.executable, __file__, "child", name, path_rows, path, str(samples),
+                   str(first)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             at = -1
             for line in process.stdout:
