@@ -39,7 +39,8 @@ if [ -d "$PACK/kernels" ]; then
     DEVTENSOR_CACHE_DIR=$WORK/kernels
 fi
 DEVTENSOR_CACHE_DIR=${DEVTENSOR_CACHE_DIR:-$WORK/kernels}
-export DEVTENSOR_CACHE_DIR
+[ ! -d "$PACK/data" ] || DEVTENSOR_DATA=$PACK/data
+export DEVTENSOR_CACHE_DIR DEVTENSOR_DATA
 
 # ---- steps ----
 left() { echo $((TIME - $(date +%s) + BEGIN)); }

@@ -24,6 +24,13 @@ strip "$PACK/ours" "$PACK/cuda-tests" "$PACK/unit-tests" "$PACK/run" 2>/dev/null
 newest=$(objdump -T "$PACK/ours" "$PACK/cuda-tests" "$PACK/unit-tests" "$PACK/run" 2>/dev/null |
     sed -n 's/.*(*GLIBC_\([0-9.]*\).*/\1/p' | sort -V | tail -n 1)
 
+# ---- MNIST, for the rows of whole trainings ----
+for folder in "$DEVTENSOR_DATA" data shared/data ../shared/data; do
+    [ -n "$folder" ] && [ -f "$folder/mnist-train-images-idx3-ubyte.gz" ] || continue
+    mkdir -p "$PACK/data" && cp "$folder"/mnist-*-ubyte.gz "$PACK/data/"
+    break
+done
+
 # ---- kernels ----
 $CC -O1 -w -shared -fPIC bench/gpu/null_driver.c -o "$PACK/driver/libcuda.so.1" || exit 1
 run() { # command: with the driver that does nothing

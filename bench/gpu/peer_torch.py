@@ -152,18 +152,19 @@ def read_idx(name):
 
 
 class Training:
-    """LeNet on Fashion-MNIST or MNIST: batches are made on the host, as in our row."""
+    """LeNet on MNIST: batches are made on the host, as in our row."""
 
     def __init__(self, row):
-        self.prefix = "mnist" if row.op == "mnist_099" else "fashion"
+        self.adam = row.op == "mnist_099"
         self.batch = row["batch"]
         self.images, self.labels = self.data("train")
         self.tests = self.data("t10k")
         self.restart()
 
-    def data(self, part):
-        return (read_idx(f"{self.prefix}-{part}-images-idx3-ubyte"),
-                read_idx(f"{self.prefix}-{part}-labels-idx1-ubyte").long())
+    @staticmethod
+    def data(part):
+        return (read_idx(f"mnist-{part}-images-idx3-ubyte"),
+                read_idx(f"mnist-{part}-labels-idx1-ubyte").long())
 
     def restart(self):
         self.net = lenet()
@@ -172,7 +173,7 @@ class Training:
                 torch.nn.init.xavier_uniform_(layer.weight)
                 torch.nn.init.zeros_(layer.bias)
         self.optimizer = (torch.optim.Adam(self.net.parameters(), lr=0.002)
-                          if self.prefix == "mnist" else
+                          if self.adam else
                           torch.optim.SGD(self.net.parameters(), lr=0.1))
 
     @staticmethod

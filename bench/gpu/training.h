@@ -1,4 +1,4 @@
-/* Rows of training: LeNet's steps, an epoch of Fashion-MNIST, the time to 0.99 on MNIST. */
+/* Rows of training: LeNet's steps, an epoch of MNIST, the time to 0.99 on its test images. */
 #ifndef TRAINING_H
 #define TRAINING_H
 #include "cases.h"
@@ -47,8 +47,7 @@ static bool fill_training(row *r) {
     r->unit = "million samples/s";
     r->work = 1e-6 * (double)batch;
     if (mnist || is_op(r, "lenet_epoch")) {
-        dvt_dataset *train = mnist ? find_mnist(DVT_DATASET_TRAIN) : find_fashion_mnist(NULL, true);
-        dvt_dataset *test = mnist ? find_mnist(DVT_DATASET_TEST) : find_fashion_mnist(NULL, false);
+        dvt_dataset *train = find_mnist(DVT_DATASET_TRAIN), *test = find_mnist(DVT_DATASET_TEST);
         if (!train || !test)
             return false;
         r->train = loader_of(train, true, batch);

@@ -1,5 +1,5 @@
-/* Test doubles of cuBLAS and cuBLASLt: float32 products on the memory of the simulated GPU, by loops
-   over column-major matrices. They check the order of operands, transpositions and leading
+/* Test doubles of cuBLAS and cuBLASLt: float32 products on the memory of the simulated GPU, by
+   loops over column-major matrices. They check the order of operands, transpositions and leading
    dimensions that bench/gpu/peers.h passes. Built as libcublas.so.13 and libcublasLt.so.13. */
 #include "bench/gpu/peers.h"
 
