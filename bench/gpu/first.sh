@@ -30,6 +30,8 @@ FROM=$BUILD
 "$PACK/ours" >/dev/null 2>&1
 if [ $? -eq 2 ]; then # it printed its usage
     OURS=$PACK/ours TESTS=$PACK/cuda-tests UNITS=$PACK/unit-tests RUN=$PACK/run FROM=$PACK
+elif [ ! -x "$OURS" ]; then # a pack of a system with a newer C library
+    MAKEFLAGS= "${MAKE:-make}" -s config="${BUILD##*/}" "$OURS" "$TESTS" "$UNITS" "$RUN"
 fi
 # The kernel cache must belong to this user, and to nobody else: a copy does.
 mkdir -m 700 "$WORK/kernels" "$WORK/empty"

@@ -159,7 +159,8 @@ def chart(rows):
         parts += [f'<text x="{left - 6}" y="{y + 13}" text-anchor="end">{escape(name)}</text>',
                   f'<rect x="{left}" y="{y + 2}" width="{length:.0f}" height="{height - 4}" '
                   f'fill="{color}"/>',
-                  f'<text x="{left + length + 4:.0f}" y="{y + 13}">{over:.2f} {escape(peer)}</text>']
+                  f'<text x="{left + length + 4:.0f}" y="{y + 13}">{over:.2f} '
+                  f'{escape(peer)}</text>']
     parts.append(f'<path d="M{left + unit} {height}V{height * (len(bars) + 1)}" stroke="#000"/>')
     return "\n".join([*parts, "</svg>", ""])
 
