@@ -88,6 +88,8 @@ help:
 	@echo 'make test             all tests that can run here; ends in "N passed, N failed, N skipped"'
 	@echo 'make test-long        the tests that take minutes; the unit tests in every configuration'
 	@echo 'make gpu-check        all tests on a real GPU; writes a dated report to bench/results/'
+	@echo 'make gpu-first        the same and benchmarks in ten minutes, the most telling steps first;'
+	@echo '                      DIR=results; gpu-pack prepares it without a GPU, gpu-report reports'
 	@echo 'make unit T=text      the unit tests whose name contains the text, verbosely'
 	@echo 'make isa T=text     the kernel tests of each ISA target, verbosely'
 	@echo 'make matrix T=text    other compilers, flags and machines: rows of docs/PORTABILITY.md'
@@ -242,6 +244,23 @@ $B/bench/cpu/ours $B/bench/cpu/first: %: %.program.o $(LIBRARY)
 $B/bench/cpu/blas $B/bench/cpu/sleef $B/bench/cpu/machine: $B/%: %.c bench/cpu/runner.h Makefile
 	@mkdir -p $(@D)
 	@$(COMPILE) $(FLAGS) $(OPENMP) -Wno-psabi $< -o $@ $(LIBS)
+
+# The first call on a machine with a GPU, of at most ten minutes; DIR= receives the results. Prepare
+# with gpu-pack where there is no GPU; gpu-report writes tables from DIR, anywhere.
+GPU_PROGRAMS = $B/bench/gpu/ours $B/cuda/tests $B/unit/tests $B/examples/run
+gpu-first: $(if $(wildcard build/gpu-pack/ours),,$(GPU_PROGRAMS))
+	@$(ENVIRONMENT) sh bench/gpu/first.sh "$(or $(DIR),build/gpu-first)" $(STEPS)
+
+gpu-pack: $(GPU_PROGRAMS)
+	@$(ENVIRONMENT) sh bench/gpu/pack.sh
+
+gpu-report:
+	@$(PYTHON) bench/gpu/report.py "$(or $(DIR),build/gpu-first)"
+
+$B/bench/gpu/ours: %: %.program.o $(LIBRARY)
+	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
+
+.PHONY: gpu-first gpu-pack gpu-report
 
 # Compares the kernels of BASE=commit with those of the working tree, row by row. ROW=text selects
 # rows.

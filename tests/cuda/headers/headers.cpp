@@ -7,6 +7,12 @@
 #if __has_include(<nccl.h>)
 #include <nccl.h>
 #endif
+#if __has_include(<cublas_v2.h>) && __has_include(<cublasLt.h>)
+#include <cublas_v2.h>
+#include <cublasLt.h>
+#include "bench/gpu/peers.h"
+#define HAS_CUBLAS
+#endif
 #include <dlfcn.h>
 #include <cstdio>
 #include <cstdint>
@@ -51,6 +57,42 @@ static_assert(DVTI_NCCL_I8 == (int)ncclInt8 && DVTI_NCCL_U8 == (int)ncclUint8, "
 static_assert(DVTI_NCCL_I32 == (int)ncclInt32 && DVTI_NCCL_I64 == (int)ncclInt64, "nccl.h");
 static_assert(DVTI_NCCL_F16 == (int)ncclFloat16 && DVTI_NCCL_BF16 == (int)ncclBfloat16, "nccl.h");
 static_assert(DVTI_NCCL_F32 == (int)ncclFloat32 && DVTI_NCCL_F64 == (int)ncclFloat64, "nccl.h");
+#endif
+
+#ifdef HAS_CUBLAS // the peers of the benchmark
+// C++ has an overload of cublasGemmEx; this is the exported function.
+static cublasStatus_t (*cublasGemmEx_)(
+    cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void *, const void *,
+    cudaDataType, int, const void *, cudaDataType, int, const void *, void *, cudaDataType, int,
+    cublasComputeType_t, cublasGemmAlgo_t) = nullptr;
+static_assert(std::is_same<decltype(static_cast<decltype(cublasGemmEx_)>(&::cublasGemmEx)),
+                           decltype(cublasGemmEx_)>::value, "cublas_api.h");
+#define cublasCreate_v2_ (&::cublasCreate_v2)
+#define cublasSetStream_v2_ (&::cublasSetStream_v2)
+#define cublasSetWorkspace_v2_ (&::cublasSetWorkspace_v2)
+#define AGREES_CUBLAS(name, arguments)                                                             \
+    static_assert(agree<decltype(name##_), decltype(::cublas::name)>::value,                       \
+                  #name " has another prototype in cublas_v2.h");
+CUBLAS_TABLE(AGREES_CUBLAS)
+#define AGREES_CUBLASLT(name, arguments)                                                           \
+    static_assert(agree<decltype(&::name), decltype(::cublaslt::name)>::value,                     \
+                  #name " has another prototype in cublasLt.h");
+CUBLASLT_TABLE(AGREES_CUBLASLT)
+#define AGREES_DRIVER(name, arguments)                                                             \
+    static_assert(agree<decltype(&::name), decltype(::driver::name)>::value,                       \
+                  #name " has another prototype in cuda.h");
+DRIVER_TABLE(AGREES_DRIVER)
+static_assert(sizeof(lt_heuristic) == sizeof(cublasLtMatmulHeuristicResult_t), "cublasLt.h");
+static_assert((int)TYPE_F32 == (int)CUDA_R_32F && (int)TYPE_F16 == (int)CUDA_R_16F &&
+                  (int)TYPE_BF16 == (int)CUDA_R_16BF, "library_types.h");
+static_assert((int)COMPUTE_F32 == (int)CUBLAS_COMPUTE_32F &&
+                  (int)COMPUTE_TF32 == (int)CUBLAS_COMPUTE_32F_FAST_TF32 &&
+                  (int)CUBLAS_N == (int)CUBLAS_OP_N && (int)CUBLAS_T == (int)CUBLAS_OP_T &&
+                  (int)CUBLAS_DEFAULT == (int)CUBLAS_GEMM_DEFAULT, "cublas_api.h");
+static_assert((int)LT_TRANSPOSE_A == (int)CUBLASLT_MATMUL_DESC_TRANSA &&
+                  (int)LT_TRANSPOSE_B == (int)CUBLASLT_MATMUL_DESC_TRANSB &&
+                  (int)LT_WORKSPACE_BYTES == (int)CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+              "cublasLt.h");
 #endif
 
 #define EQUAL(ours, theirs) static_assert((int)(ours) == (int)(theirs), #ours " is not " #theirs)

@@ -1,0 +1,461 @@
+/* Measures the rows of rows.txt on gpu(0), next to cuBLAS, cuBLASLt and the copy engine in the same
+   process. Appends a JSON line for each participant of each row.
+
+       ours ROWS OUT [--row TEXT] [--once] [--alone] [--samples N] [--limit SECONDS];
+       ours first          process start to the loss of the first step of LeNet;
+       ours gpu            which GPU.
+
+   --row: rows that contain the text. --once: one call each in this process, without a check or a
+   measurement, for profilers and to fill the kernel cache. --alone: without peers.
+
+   Each row is compared with float64 before it is measured. Samples of ours and the peers alternate;
+   each takes at least SAMPLE_SECONDS between two CUDA events, or by the clock of the host where the
+   row says so. A child measures: when a row fails, hangs or loses the GPU, its line says so, and
+   another child continues with the next row. */
+#define DEVTENSOR_IMPLEMENTATION
+#include "devtensor.h"
+#include "bench/gpu/host.h"
+#include "bench/gpu/training.h"
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MOST_ROWS 128
+#define MOST_SAMPLES 101
+#define SAMPLE_SECONDS 2e-3
+#define PATIENCE 6.0 /* seconds of samples of one row, after which three are enough */
+
+typedef enum clock_kind { EVENTS, WALL, QUEUED } clock_kind;
+
+typedef struct participant {
+    const char *name;
+    void (*call)(row *r);
+    clock_kind clock;
+    dvt_array *result; /* compared with float64; NULL: this call has none */
+    double samples[MOST_SAMPLES];
+} participant;
+
+static struct settings {
+    const char *rows, *out, *only;
+    bool once, alone;
+    int samples, limit;
+} set = {NULL, NULL, "", false, false, 31, 40};
+
+static product task; /* of cuBLAS and cuBLASLt */
+static void *event[2];
+
+/* ---- lines ---- */
+static void append(const char *line) {
+    FILE *out = fopen(set.out, "a");
+    must(out != NULL, set.out);
+    fputs(line, out);
+    fclose(out);
+}
+
+static void say_failed(const char *text, const char *who, const char *why) {
+    char line[900], plain[400];
+    size_t i;
+    snprintf(plain, sizeof plain, "%s", why);
+    for (i = 0; plain[i]; i++)
+        if (plain[i] == '"' || plain[i] == '\\' || (unsigned char)plain[i] < ' ')
+            plain[i] = '\'';
+    snprintf(line, sizeof line,
+             "{\"kind\": \"row\", \"row\": \"%s\", \"who\": \"%s\", \"failed\": "
+             "\"%s\"}\n",
+             text, who, plain);
+    append(line);
+}
+
+static int by_size(const void *x, const void *y) {
+    double d = *(const double *)x - *(const double *)y;
+    return (d > 0) - (d < 0);
+}
+
+/* error: negative when nothing was compared. */
+static void say(const row *r, participant *p, int n, double error) {
+    char line[900], off[40] = "null";
+    const char *right = error < 0 ? "null" : error <= r->bound ? "true" : "false";
+    qsort(p->samples, (size_t)n, sizeof *p->samples, by_size);
+    if (isfinite(error) && error >= 0)
+        snprintf(off, sizeof off, "%.3g", error);
+    snprintf(line, sizeof line,
+             "{\"kind\": \"row\", \"row\": \"%s\", \"who\": \"%s\", \"seconds\": %.6g, \"low\": "
+             "%.6g, \"high\": %.6g, \"samples\": %d, \"work\": %.6g, \"unit\": \"%s\", \"floor\": "
+             "\"%s\", \"error\": %s, \"bound\": %g, \"right\": %s}\n",
+             r->text, p->name, p->samples[n / 2], p->samples[n / 10], p->samples[n - 1 - n / 10], n,
+             r->work, r->unit, r->floor, off, r->bound, right);
+    append(line);
+}
+
+/* ---- calls ---- */
+static void call_ours(row *r) {
+    DVT_SCOPE {
+        must(compute(r, r->in, false) != NULL, r->text);
+    }
+}
+
+static void call_engine(row *r) {
+    must(driver.cuMemcpyDtoDAsync_v2(device_block[1], device_block[0], (size_t)(r->bytes / 2),
+                                     dvt_cuda_stream(dvt_gpu(0))) == 0,
+         "cuMemcpyDtoDAsync_v2");
+}
+
+static void call_cublas(row *r) {
+    must(product_cublas(&task), r->text);
+}
+
+static void call_cublaslt(row *r) {
+    must(product_cublaslt(&task, dvt_cuda_stream(dvt_gpu(0))), r->text);
+}
+
+/* ---- preparing a row ---- */
+static void fill_host(row *r) {
+    fill_host_row(r, !set.alone && !set.once);
+}
+
+/* The families of rows, in the order of rows.txt: how inputs are made, what is called. */
+static const struct family {
+    const char *ops;
+    void (*fill)(row *r);
+    void (*call)(row *r);
+    clock_kind clock;
+} families[] = {
+    {" copy add where exp relu_gradient chain uniform normal ", fill_vectors, call_ours, EVENTS},
+    {" sum softmax layer_norm transpose sort ", fill_matrix, call_ours, EVENTS},
+    {" mm ", fill_product, call_ours, EVENTS},
+    {" conv ", fill_conv, call_ours, EVENTS},
+    {" dispatch ", fill_host, call_dispatch, QUEUED},
+    {" allocate ", fill_host, call_allocate, QUEUED},
+    {" upload ", fill_host, call_upload, WALL},
+    {" download ", fill_host, call_download, WALL},
+    {" lenet_resident ", NULL, resident_step, EVENTS},
+    {" lenet_fed ", NULL, fed_step, WALL},
+    {" lenet_epoch ", NULL, whole_epoch, WALL},
+    {" mnist_099 ", NULL, until_099, WALL},
+};
+
+static bool names(const char *list, const char *word) {
+    char padded[140], spaced[40];
+    snprintf(padded, sizeof padded, " %s ", list);
+    snprintf(spaced, sizeof spaced, " %s ", word);
+    return strstr(padded, spaced) != NULL;
+}
+
+static void describe_task(const row *r) {
+    memset(&task, 0, sizeof task);
+    task.m = (int)argument(r, "m", 1);
+    task.n = (int)argument(r, "n", 1);
+    task.k = (int)argument(r, "k", 1);
+    task.ta = argument(r, "ta", 0) != 0;
+    task.tb = argument(r, "tb", 0) != 0;
+    task.type = has_dtype(r, "f16") ? TYPE_F16 : has_dtype(r, "bf16") ? TYPE_BF16 : TYPE_F32;
+    task.compute = has_dtype(r, "tf32") ? COMPUTE_TF32 : COMPUTE_F32;
+    task.a = dvt_cuda_address(r->in[0]);
+    task.b = dvt_cuda_address(r->in[1]);
+    task.c = dvt_cuda_address(r->twin);
+}
+
+static int join(participant *all, int n, const char *name, void (*call)(row *), clock_kind clock,
+                dvt_array *result) {
+    memset(&all[n], 0, sizeof all[n]);
+    all[n].name = name;
+    all[n].call = call;
+    all[n].clock = clock;
+    all[n].result = result;
+    return n + 1;
+}
+
+/* Adds the peers that are here; a missing one gets a line. */
+static int join_peers(participant *all, int n, row *r) {
+    bool lt = names(r->peers, "cublaslt");
+    if (names(r->peers, "copy")) {
+        reserve_blocks((size_t)(r->bytes / 2));
+        n = join(all, n, "copy", call_engine, EVENTS, NULL);
+    }
+    if (names(r->peers, "cumemalloc"))
+        n = join(all, n, "cumemalloc", call_cumemalloc, QUEUED, NULL);
+    if (names(r->peers, "pageable")) {
+        n = join(all, n, "pageable", call_pageable, WALL, NULL);
+        n = join(all, n, "pinned", call_pinned, WALL, NULL);
+    }
+    if (names(r->peers, "cublas") || lt)
+        describe_task(r);
+    if (names(r->peers, "cublas")) {
+        if (cublas.handle || cublas_open(dvt_cuda_stream(dvt_gpu(0))))
+            n = join(all, n, "cublas", call_cublas, EVENTS, r->twin);
+        else
+            say_failed(r->text, "cublas", "not found, or it did not start");
+    }
+    if (lt) {
+        if ((cublaslt.handle || cublaslt_open()) && product_describe(&task))
+            n = join(all, n, "cublaslt", call_cublaslt, EVENTS, r->twin);
+        else
+            say_failed(r->text, "cublaslt", "not found, or without an algorithm for the row");
+    }
+    return n;
+}
+
+/* ---- measuring ---- */
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Returns the seconds of a call, averaged over `calls`. */
+static double sample(participant *p, row *r, int calls) {
+    void *stream = dvt_cuda_stream(dvt_gpu(0));
+    float milliseconds = 0;
+    double begin = now(), queued;
+    int i;
+    if (p->clock == EVENTS)
+        must(driver.cuEventRecord(event[0], stream) == 0, "cuEventRecord");
+    for (i = 0; i < calls; i++)
+        p->call(r);
+    queued = now() - begin;
+    if (p->clock == EVENTS) {
+        must(driver.cuEventRecord(event[1], stream) == 0 &&
+                 driver.cuEventSynchronize(event[1]) == 0 &&
+                 driver.elapsed(&milliseconds, event[0], event[1]) == 0,
+             "an event");
+        return 1e-3 * (double)milliseconds / calls;
+    }
+    must(dvt_wait_all() == DVT_OK, r->text);
+    return (p->clock == WALL ? now() - begin : queued) / calls;
+}
+
+/* Fills the result with NaN before the call that is compared: an element that is not written shows.
+   A new result takes the memory of the array that was just released. */
+static double checked(participant *p, row *r) {
+    double error = 0;
+    DVT_SCOPE {
+        dvt_array *y = p->result, *nan;
+        if (!y)
+            y = compute(r, r->in, true);
+        must(y != NULL, r->text);
+        DVT_SCOPE {
+            nan = dvt_full(dvt_shape_of(y), NAN, dvt_dtype_of(y), dvt_gpu(0));
+            if (p->result)
+                dvt_copy_into(p->result, nan);
+        }
+        if (p->result)
+            p->call(r);
+        else
+            y = compute(r, r->in, true);
+        must(y && dvt_wait(y) == DVT_OK, r->text);
+        error = error_of(r, y);
+        must(dvt_error_code() == DVT_OK, "the comparison");
+    }
+    return error;
+}
+
+static void measure(row *r, participant *all, int n, bool compares) {
+    double error[4], begin, first;
+    int calls[4], samples = 0, i, wanted = set.samples, least = is_op(r, "mnist_099") ? 1 : 3;
+    for (i = 0; i < n; i++) {
+        error[i] = compares && (i == 0 || all[i].result) ? checked(&all[i], r) : -1;
+        first = is_op(r, "mnist_099") ? 10 : sample(&all[i], r, 1); /* loads and compiles */
+        first = first < SAMPLE_SECONDS ? sample(&all[i], r, 4) : first;
+        calls[i] = first < SAMPLE_SECONDS / 1000 ? 1000 : (int)(SAMPLE_SECONDS / first) + 1;
+    }
+    begin = now();
+    while (samples < wanted && (samples < least || now() - begin < PATIENCE)) {
+        for (i = 0; i < n; i++) /* the order rotates */
+            all[(i + samples) % n].samples[samples] =
+                sample(&all[(i + samples) % n], r, calls[(i + samples) % n]);
+        samples++;
+    }
+    for (i = 0; i < n; i++)
+        say(r, &all[i], samples, error[i]);
+}
+
+static void release_row(row *r) {
+    int i;
+    for (i = 0; i < 4; i++)
+        dvt_release(r->in[i]);
+    dvt_release(r->out);
+    dvt_release(r->twin);
+    dvt_release(r->trainer);
+    dvt_release(r->net);
+    dvt_release(r->train);
+    dvt_release(r->test);
+    release_blocks();
+    dvt_trim_memory(dvt_gpu(0));
+}
+
+static void run_row(row *r) {
+    participant all[4];
+    const struct family *f = families, *end = families + sizeof families / sizeof *families;
+    int n;
+    while (f < end && !names(f->ops, r->op))
+        f++;
+    if (f == end) {
+        say_failed(r->text, "devtensor", "no such operation");
+        return;
+    }
+    dvt_allow_tf32(has_dtype(r, "tf32"));
+    DVT_SCOPE {
+        if (f->fill)
+            f->fill(r);
+        else if (!fill_training(r)) {
+            say_failed(r->text, "devtensor", "the data are not here");
+            f = NULL;
+        }
+        if (f && set.once) {
+            if (!r->train)
+                f->call(r);
+            must(dvt_wait_all() == DVT_OK, r->text);
+        } else if (f) {
+            n = join(all, 0, "devtensor", f->call, f->clock, r->out);
+            if (!set.alone)
+                n = join_peers(all, n, r);
+            measure(r, all, n, f->call == call_ours);
+        }
+    }
+    release_row(r);
+}
+
+/* ---- rows and processes ---- */
+static int read_rows(row *rows) {
+    char line[400];
+    FILE *in = fopen(set.rows, "r");
+    int n = 0;
+    must(in != NULL, set.rows);
+    while (fgets(line, sizeof line, in) && n < MOST_ROWS) {
+        row *r = &rows[n];
+        memset(r, 0, sizeof *r);
+        if (sscanf(line, "%199[^|#\n] | %99[^|] | %lf | %31[^\n]", r->text, r->peers, &r->bound,
+                   r->floor) < 4 ||
+            sscanf(r->text, "%31s", r->op) != 1)
+            continue;
+        while (r->text[strlen(r->text) - 1] == ' ')
+            r->text[strlen(r->text) - 1] = 0;
+        while (r->peers[0] && r->peers[strlen(r->peers) - 1] == ' ')
+            r->peers[strlen(r->peers) - 1] = 0;
+        if (strstr(r->text, set.only))
+            n++;
+    }
+    fclose(in);
+    return n;
+}
+
+static int child(row *rows, int n, int from, volatile int *at) {
+    if (dvt_num_gpus() == 0) {
+        fprintf(stderr, "ours: no GPU: %s\n", dvt_gpu_reason());
+        return 2;
+    }
+    must(driver_open(), "the driver's functions for peers");
+    must(driver.cuEventCreate(&event[0], 0) == 0 && driver.cuEventCreate(&event[1], 0) == 0,
+         "cuEventCreate");
+    dvt_seed(1);
+    for (*at = from; *at < n; ++*at) {
+        alarm((unsigned)set.limit);
+        run_row(&rows[*at]);
+        printf("%s\n", rows[*at].text);
+        fflush(stdout);
+    }
+    alarm(0);
+    return 0;
+}
+
+/* Runs children until all rows have a line. Returns the exit code. */
+static int parent(void) {
+    static row rows[MOST_ROWS];
+    int n = read_rows(rows), from = 0, status = 0, failures = 0;
+    volatile int *at = (volatile int *)mmap(NULL, sizeof *at, PROT_READ | PROT_WRITE,
+                                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    must(n > 0, "reading rows");
+    must((void *)at != MAP_FAILED, "mmap");
+    if (set.once)
+        return child(rows, n, 0, at);
+    while (from < n) {
+        char why[80], said[400] = "";
+        int pipes[2];
+        pid_t pid;
+        ssize_t got;
+        must(pipe(pipes) == 0, "pipe");
+        *at = from;
+        pid = fork();
+        must(pid >= 0, "fork");
+        if (pid == 0) {
+            dup2(pipes[1], 2); /* the reason of a failure */
+            close(pipes[0]);
+            close(pipes[1]);
+            _exit(child(rows, n, from, at));
+        }
+        close(pipes[1]);
+        while ((got = read(pipes[0], said, sizeof said - 1)) > 0) {
+            said[got] = 0;
+            fputs(said, stderr);
+        }
+        close(pipes[0]);
+        must(waitpid(pid, &status, 0) == pid, "waitpid");
+        if (status == 0)
+            return failures ? 1 : 0;
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+            return 2;
+        snprintf(why, sizeof why, "%s %d",
+                 WIFSIGNALED(status)
+                     ? WTERMSIG(status) == SIGALRM ? "exceeded its time, signal" : "ended by signal"
+                     : "exit code",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        say_failed(rows[*at].text, "devtensor", WIFEXITED(status) && said[0] ? said : why);
+        failures++;
+        from = *at + 1;
+    }
+    return 1;
+}
+
+/* Prints the loss of one step of LeNet. */
+static int first(void) {
+    row r;
+    memset(&r, 0, sizeof r);
+    snprintf(r.text, sizeof r.text, "lenet_fed batch=256");
+    snprintf(r.op, sizeof r.op, "lenet_fed");
+    must(fill_training(&r), "the step");
+    printf("loss %g\n",
+           train_batch(r.net, r.trainer, DVT_CONTEXTS(dvt_gpu(0)), r.in[0], r.in[1], 256));
+    return 0;
+}
+
+static int which_gpu(void) {
+    dvt_device_info info;
+    must(dvt_device_query(dvt_gpu(0), &info) == DVT_OK && info.driver_version, dvt_gpu_reason());
+    printf("%s, driver for CUDA %d.%d, %d GiB\n", info.name, info.driver_version / 1000,
+           info.driver_version % 1000 / 10, (int)(info.memory_total >> 30));
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    int i;
+    if (argc == 2 && strcmp(argv[1], "gpu") == 0)
+        return which_gpu();
+    if (argc == 2 && strcmp(argv[1], "first") == 0)
+        return first();
+    for (i = 1; i < argc; i++) {
+        bool value = i + 1 < argc;
+        if (strcmp(argv[i], "--once") == 0)
+            set.once = true;
+        else if (strcmp(argv[i], "--alone") == 0)
+            set.alone = true;
+        else if (strcmp(argv[i], "--row") == 0 && value)
+            set.only = argv[++i];
+        else if (strcmp(argv[i], "--samples") == 0 && value)
+            set.samples = atoi(argv[++i]);
+        else if (strcmp(argv[i], "--limit") == 0 && value)
+            set.limit = atoi(argv[++i]);
+        else if (!set.rows)
+            set.rows = argv[i];
+        else
+            set.out = argv[i];
+    }
+    if (!set.rows || !set.out || set.samples < 1 || set.samples > MOST_SAMPLES) {
+        fputs("usage: ours ROWS OUT [--row TEXT] [--once] [--alone] [--samples N] [--limit S]\n"
+              "       ours first\n",
+              stderr);
+        return 2;
+    }
+    return parent();
+}
