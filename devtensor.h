@@ -52,6 +52,7 @@
      [dvt:sequence] recurrent layers, attention
      [dvt:loss]     losses
      [dvt:train]    training and data
+     [dvt:checkpoint] the state of a run in a file
      [dvt:report]   traces, tables and images of runs
      [dvt:macros]   what the macros of the other sections expand to
 
@@ -69,7 +70,7 @@
 /* The implementation needs POSIX, which a strict -std=c99 hides unless the first system header is
    preceded by this macro. */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/0_api/dvt_intro.h"
+#line 54 "src/0_api/dvt_intro.h"
 #endif
 #if (defined(DEVTENSOR_IMPLEMENTATION) || defined(DEVTENSOR_STATIC) || defined(DVTI_FN)) && \
 	!defined(_WIN32) && !defined(_GNU_SOURCE)
@@ -2882,8 +2883,79 @@ DVT_API dvt_status dvt_barrier_ranks(void);
 /* Returns the bytes that this process has sent to other ranks so far. */
 DVT_API int64_t dvt_rank_bytes(void);
 /* ==== end dvt_distributed.h ==== */
+/* ==== begin src/0_api/dvt_checkpoint.h ==== */
+/* [dvt:checkpoint] Checkpoints: the whole state of a training run in one file.
+
+       dvt_checkpoint c = {0};
+       c.net = net;
+       c.trainer = trainer;
+       c.loader = loader;
+       char path[1024];
+       if (dvt_checkpoint_latest("run", path, sizeof path))
+           dvt_checkpoint_load(&c, path);
+       ... train; between two steps:
+       c.epoch = epoch;
+       c.metric = accuracy;
+       dvt_checkpoint_keep_best(&c, "run", 3, DVT_LARGEST);
+
+   Files are safetensors with metadata and a checksum of everything in them. A file is replaced when
+   the new one is complete and on the disk: a killed process leaves the old or the new one. On the same contexts, a resumed run computes the same bits as one that was not
+   interrupted. */
+
+/* The parts of a run. All zeros is an empty checkpoint with the random state. Saving reads the
+   fields. Loading fills the objects, arrays and numbers that they name, and sets epoch, step and
+   metric. Parts of a file that the descriptor does not name are skipped: with net alone and
+   no_random, a checkpoint gives the net for inference. */
 #ifdef DEVTENSOR_LINES
-#line 22 "src/0_api/dvt_api.h"
+#line 22 "src/0_api/dvt_checkpoint.h"
+#endif
+typedef struct dvt_checkpoint {
+	dvt_block *net;           /* values of all parameters; of every context where they differ */
+	dvt_trainer *trainer;     /* states and step counts, learning rate, settings of the optimizer */
+	dvt_loader *loader;       /* epoch, position and seed */
+	int64_t epoch;            /* the caller's; a loader has its own */
+	int64_t step;             /* the caller's; 0: the steps of the trainer */
+	double metric;            /* for dvt_checkpoint_keep_best */
+	dvt_array *const *arrays; /* the caller's arrays: loading writes into them */
+	const char *const *array_names;
+	int n_arrays;
+	double *numbers; /* the caller's numbers */
+	const char *const *number_names;
+	int n_numbers;
+	bool no_random; /* leave out the streams and seeds of random numbers (dropout uses them) */
+	/* loading */
+	dvt_ctx_list ctxs;   /* of the net; an empty list: where it is, or the default context */
+	bool other_settings; /* keep the optimizer's settings where they differ from the file's */
+} dvt_checkpoint;
+
+/* Saves the parts to a file, as safetensors whatever its name ends with. Call it between two steps:
+   gradients are not saved. Copies: to host memory.  Waits: yes.
+   Errors: IO, NAME (names of arrays and numbers), UNINITIALIZED (a parameter without values),
+   NULL_ARGUMENT, memory. */
+DVT_API dvt_status dvt_checkpoint_save(const dvt_checkpoint *c, const char *path);
+/* Restores the parts from a file. The net need not be initialized. Nothing changes on failure, and
+   one error lists all that differs: names, shapes, dtypes, the number of parameters, and settings
+   of the optimizer and the loader. The base learning rate is the file's.
+   On another number of contexts than before, copies that differed (running statistics) become their
+   mean. Later bits then depend on how batches are split.
+   Errors: IO, FORMAT (no checkpoint, or damaged), NAME, SHAPE, DTYPE, VALUE (settings), CONTEXT;
+   UNINITIALIZED (a trainer whose parameters have no values). */
+DVT_API dvt_status dvt_checkpoint_load(dvt_checkpoint *c, const char *path);
+/* Finds the complete checkpoint of the directory that is furthest in training: by step, then epoch,
+   then time. Writes its path and returns true. Returns false without an error if there is none, or
+   no directory. Damaged files are skipped, with a warning in the log.
+   Errors: RANGE (a longer path than `size`), memory. */
+DVT_API bool dvt_checkpoint_latest(const char *folder, char *path, size_t size);
+/* Saves to checkpoint-STEP.safetensors in an existing directory. When that is on the disk, deletes
+   other files of this kind, except the n with the best metrics: the largest, or the smallest. The
+   file just saved always stays, for dvt_checkpoint_latest. After a kill, the next call deletes what
+   is left over, also temporary files: let one process write to the directory. Errors: RANGE
+   (n < 0), and those of dvt_checkpoint_save. */
+DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char *folder, int n,
+											dvt_extreme best);
+/* ==== end dvt_checkpoint.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 23 "src/0_api/dvt_api.h"
 #endif
 #endif
 /* ==== begin src/0_api/dvt_report.h ==== */
@@ -3190,7 +3262,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #endif
 /* ==== end dvt_macros.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 25 "src/0_api/dvt_api.h"
+#line 26 "src/0_api/dvt_api.h"
 #endif
 #endif
 /* ==== end dvt_api.h ==== */
@@ -3257,6 +3329,10 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_backward_from
 #undef dvt_gradients
 #undef dvt_detach
+#undef dvt_checkpoint_save
+#undef dvt_checkpoint_load
+#undef dvt_checkpoint_latest
+#undef dvt_checkpoint_keep_best
 #undef dvt_ctx_parse
 #undef dvt_set_virtual_gpus
 #undef dvt_set_virtual_model
@@ -4064,6 +4140,11 @@ typedef void *(*dvti_thread_main)(void *);
 #line 6 "src/1_base/dvt_base.h"
 #endif
 
+/* Checkpoints need networks, files and safetensors. */
+#if !defined(DEVTENSOR_NO_NN) && !defined(DEVTENSOR_NO_FILES) && !defined(DEVTENSOR_NO_FORMATS)
+#define DVTI_CHECKPOINTS
+#endif
+
 #define DVTI_STRINGIFY_(x) #x
 #define DVTI_STRINGIFY(x) DVTI_STRINGIFY_(x)
 #define DVTI_LENGTH(a) ((int)(sizeof(a) / sizeof((a)[0])))
@@ -4138,6 +4219,17 @@ DVTI_FN void dvti_set_memory_advice(dvti_advice_fn write);
 /* Returns this thread's latest failure: the status of a call that just failed. dvt_error_code()
    returns the first one, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
+#if defined(DVTI_CHECKPOINTS)
+/* Between these two, failures of this thread are attempts: they are logged as debug messages, and
+   are forgotten at the end. dvti_failure() returns the latest one until then. */
+typedef struct dvti_attempt {
+	bool clean;
+	dvt_status latest;
+} dvti_attempt;
+
+DVTI_FN dvti_attempt dvti_attempt_begin(void);
+DVTI_FN void dvti_attempt_end(const dvti_attempt *attempt);
+#endif
 /* The two common failures. dvti_null reports that argument `what` of `function` is NULL. It is
    silent when an error is already kept, because NULL is then that error passed along a chain. */
 DVTI_FN DVTI_RARE dvt_status dvti_fail_memory(const char *function, int64_t bytes);
@@ -4366,8 +4458,10 @@ DVTI_FN bool dvti_private_directory(const char *path);
 DVTI_FN char *dvti_private_read(const char *path, size_t *size);
 /* Writes the file atomically: it appears complete or not at all, also with concurrent writers. */
 DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size);
+/* The names of temporary files that become public ones begin so. */
+#define DVTI_TEMPORARY ".devtensor-"
 /* Calls each(user, name, bytes, modification time in seconds, is a directory) for every entry of a
-   directory. */
+   directory, except names with a point in front that are not DVTI_TEMPORARY. */
 typedef void (*dvti_entry_fn)(void *user, const char *name, int64_t bytes, int64_t changed,
 							  bool directory);
 DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user);
@@ -5786,6 +5880,10 @@ DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size
 }
 
 /* ---- listing a directory ---- */
+static bool dvti_entry_listed(const char *name) {
+	return name[0] != '.' || strncmp(name, DVTI_TEMPORARY, sizeof DVTI_TEMPORARY - 1) == 0;
+}
+
 #if defined(_WIN32)
 
 DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
@@ -5800,7 +5898,7 @@ DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user)
 		uint64_t time = (uint64_t)found.ftLastWriteTime.dwHighDateTime << 32 |
 						found.ftLastWriteTime.dwLowDateTime;
 		int64_t size = (int64_t)((uint64_t)found.nFileSizeHigh << 32 | found.nFileSizeLow);
-		if (found.cFileName[0] != '.')
+		if (dvti_entry_listed(found.cFileName))
 			each(user, found.cFileName, size, (int64_t)(time / 10000000),
 				 (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0);
 	} while (FindNextFileA(search, &found));
@@ -5816,7 +5914,7 @@ DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user)
 		char full[1400];
 		struct stat state;
 		snprintf(full, sizeof full, "%s/%s", path, entry->d_name);
-		if (entry->d_name[0] != '.' && lstat(full, &state) == 0 &&
+		if (dvti_entry_listed(entry->d_name) && lstat(full, &state) == 0 &&
 			(S_ISDIR(state.st_mode) || S_ISREG(state.st_mode)))
 			each(user, entry->d_name, (int64_t)state.st_size, (int64_t)state.st_mtime,
 				 S_ISDIR(state.st_mode));
@@ -7571,6 +7669,25 @@ typedef struct dvti_error_state {
 static DVTI_TLS dvti_error_state dvti_error_kept;
 static DVTI_TLS dvt_status dvti_error_latest;
 static DVTI_TLS dvti_error_frame dvti_error_framed;
+static DVTI_TLS int dvti_attempts;
+
+#if defined(DVTI_CHECKPOINTS)
+DVTI_FN dvti_attempt dvti_attempt_begin(void) {
+	dvti_attempt attempt;
+	attempt.clean = !dvti_error_kept.code;
+	attempt.latest = dvti_error_latest;
+	dvti_error_latest = DVT_OK;
+	dvti_attempts++;
+	return attempt;
+}
+
+DVTI_FN void dvti_attempt_end(const dvti_attempt *attempt) {
+	dvti_attempts--;
+	if (attempt->clean)
+		dvt_clear_error();
+	dvti_error_latest = attempt->latest;
+}
+#endif
 
 DVTI_FN dvt_status dvti_failure(void) {
 	return dvti_error_latest;
@@ -7768,7 +7885,7 @@ DVTI_FN dvt_status dvti_fail(dvt_status code, const char *format, ...) {
 	dvti_error_latest = code;
 	if (first)
 		dvti_error_keep(code, text);
-	dvti_log_text(DVT_LOG_ERROR, text);
+	dvti_log_text(dvti_attempts ? DVT_LOG_DEBUG : DVT_LOG_ERROR, text);
 	return code;
 }
 
@@ -26287,6 +26404,21 @@ DVTI_FN dvt_array *dvti_remember(dvt_array *out, dvti_node *node);
    dvti_disown. Returns NULL with HOST_MEMORY set. */
 DVTI_FN dvt_array *dvti_alias_unowned(dvt_array *x);
 
+#if defined(DVTI_CHECKPOINTS)
+/* ---- the state of all random streams, for checkpoints ---- */
+struct dvti_streams;
+/* Returns engine, seeds and positions as int64 (n), in the current scope; NULL with HOST_MEMORY
+   set. */
+DVTI_FN dvt_array *dvti_streams_state(const char *function);
+/* Makes streams from such a state. Returns NULL with HOST_MEMORY set, or without an error when the
+   state is none. */
+DVTI_FN struct dvti_streams *dvti_streams_make(const char *function, const int64_t *state,
+											   int64_t n);
+/* Replaces the streams of the process by these, and frees both. NULL is allowed. */
+DVTI_FN void dvti_streams_adopt(struct dvti_streams *streams);
+DVTI_FN void dvti_streams_free(struct dvti_streams *streams);
+#endif
+
 /* ---- shared by families and gradients ---- */
 /* Checks that x, y and z are contiguous, of one dtype and not empty, and that no gradient will need
    them; y and z may be NULL. Then one launch with the same bits may replace several operations,
@@ -26823,13 +26955,18 @@ struct dvt_array_list {
 	char **name;     /* NULL: the file has no names */
 	char **metadata; /* pairs of key and value */
 	int n_metadata;  /* pairs */
-	size_t metadata_capacity;
+	size_t name_capacity, metadata_capacity;
 };
 
 /* Creates an empty list, owned by the innermost scope. Returns NULL with HOST_MEMORY set. */
 DVTI_FN dvt_array_list *dvti_array_list_new(const char *function);
 /* Appends x; the list takes ownership. */
 DVTI_FN bool dvti_array_list_add(const char *function, dvt_array_list *list, dvt_array *x);
+#if defined(DVTI_CHECKPOINTS)
+/* Appends a reference to x under a copy of the name, to a list that has names for all arrays. */
+DVTI_FN bool dvti_array_list_add_named(const char *function, dvt_array_list *list, const char *name,
+									   dvt_array *x);
+#endif
 /* Gives an empty list places for n arrays and their names, all NULL until they are set. */
 DVTI_FN bool dvti_array_list_reserve(const char *function, dvt_array_list *list, int n);
 /* Allocates the names of the list's arrays, initially NULL. */
@@ -27165,7 +27302,19 @@ DVTI_FN bool dvti_tensors_wrong(const dvti_tensors *t, const dvti_tensor *x, con
 /* Checks all names and places, then reads the elements of all tensors in the order of their places,
    up to the end of the file. The list gets the order of the header. */
 DVTI_FN bool dvti_tensors_read(dvti_tensors *t, dvt_ctx ctx);
+/* Checks all names and places. */
+DVTI_FN bool dvti_tensors_check(dvti_tensors *t);
 DVTI_FN void dvti_tensors_free(dvti_tensors *t);
+
+#if defined(DVTI_CHECKPOINTS)
+/* ---- safetensors, for checkpoints ---- */
+/* Writes a list with its metadata. */
+DVTI_FN dvt_status dvti_safetensors_save_list(const char *function, const char *path,
+											  const dvt_array_list *list);
+/* Reads the metadata of a whole file, and no elements: a list of no arrays. NULL with the error
+   set. */
+DVTI_FN dvt_array_list *dvti_safetensors_notes(dvti_source *in, dvt_ctx ctx);
+#endif
 
 #endif
 
@@ -28287,6 +28436,8 @@ DVTI_FN size_t dvti_param_name_size(const dvt_block *block, const char *short_na
 /* Returns the mean of the copies, in host memory, in the parameter's dtype. It is exact where all
    copies are equal. */
 DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p);
+/* Returns the mean of n > 0 float arrays of one shape and dtype, in host memory. */
+DVTI_FN dvt_array *dvti_copies_average(dvt_array *const *copy, int n);
 /* Resolves the contexts of a list: replaces defaults and removes repetitions; an empty list means
    the default context. Returns false with RANGE or NO_DEVICE set. */
 DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx_list *out);
@@ -28310,6 +28461,8 @@ DVTI_FN dvti_plan *dvti_plans_new(const char *function, size_t n);
 /* Copies `values` (any dtype and context) to the plan's contexts. Attaches gradients as the
    parameter requires. */
 DVTI_FN bool dvti_plan_fill(dvti_plan *plan, dvt_array *values);
+/* Does the same with one array for each of the plan's contexts. */
+DVTI_FN bool dvti_plan_fill_each(dvti_plan *plan, dvt_array *const *values);
 /* Commits the plans. It cannot fail. Arrays of contexts that remain keep their identity. */
 DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n);
 /* Frees the plans and everything uncommitted. */
@@ -28534,6 +28687,9 @@ DVTI_FN void dvti_replicas_free(dvti_replica *replica, int64_t n);
    Sets CONTEXT when they differ. */
 DVTI_FN dvt_status dvti_trainer_ctxs(const char *function, const dvt_trainer *t,
 									 dvt_ctx_list *ctxs);
+DVTI_FN bool dvti_same_ctxs(const dvt_ctx_list *a, const dvt_ctx_list *b);
+/* Returns the dtype of the states of a weight. */
+DVTI_FN dvt_dtype dvti_state_dtype(dvt_dtype dtype);
 /* Looks up every copy; skips parameters without gradients. Changes nothing that a failure must
    undo. */
 DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t);
@@ -28634,6 +28790,11 @@ DVTI_FN dvt_dataset *dvti_dataset_on(const char *function, dvt_dataset *source, 
 DVTI_FN bool dvti_dataset_file_exists(const char *path);
 #endif
 
+#if defined(DVTI_CHECKPOINTS)
+/* Returns the loader's description, and sets *samples to the length of its data. */
+DVTI_FN const dvt_loader_desc *dvti_loader_described(const dvt_loader *loader, int64_t *samples);
+#endif
+
 /* How a batch is made: rows copied, pixels mapped by a table, or sample by sample. */
 typedef enum dvti_batch_method {
 	DVTI_BATCH_SAMPLES,
@@ -28700,6 +28861,66 @@ DVTI_FN dvt_status dvti_svg_save(const char *function, const char *path, dvti_wr
 
 #endif
 /* ==== end dvt_train_internal.h ==== */
+/* ==== begin src/7_train/dvt_checkpoint_internal.h ==== */
+/* Internals of checkpoints. A file has these arrays, and numbers as text in its metadata:
+
+   net.NAME             a parameter by its structural name
+   trainer.counts       steps of each trained parameter, int64
+   trainer.I.S          state S of the trainer's parameter I
+   random               dvti_streams_state
+   array.NAME           the caller's arrays
+   number.NAME          the caller's numbers, float64
+
+   Copies that differ between contexts are NAME@0, NAME@1, ... in the order of the contexts. */
+#ifdef DEVTENSOR_LINES
+#line 10 "src/7_train/dvt_checkpoint_internal.h"
+#endif
+#ifndef DVTI_CHECKPOINT_H
+#define DVTI_CHECKPOINT_H
+#ifdef DEVTENSOR_LINES
+#line 14 "src/7_train/dvt_checkpoint_internal.h"
+#endif
+
+#if defined(DVTI_CHECKPOINTS)
+
+#define DVTI_CHECKPOINT_FORMAT "devtensor.checkpoint"
+#define DVTI_CHECKPOINT_SUM "checksum"
+
+/* ---- numbers and settings as text ---- */
+/* Appends a number of dtype float64 or int64 to the metadata. */
+DVTI_FN bool dvti_note_number(const char *function, dvt_array_list *list, const char *key,
+							  dvt_dtype dtype, const void *value);
+DVTI_FN bool dvti_note_int(const char *function, dvt_array_list *list, const char *key,
+						   int64_t value);
+/* Read a number of the metadata. Return false when it is missing or no number. */
+DVTI_FN bool dvti_noted_number(const dvt_array_list *list, const char *key, dvt_dtype dtype,
+							   void *value);
+/* Writes setting i of an optimizer or of a loader as text. Returns its key, or NULL after the last
+   one. */
+#define DVTI_SETTING_SIZE 400
+DVTI_FN const char *dvti_optimizer_setting(const dvt_optimizer *optimizer, int i,
+										   char text[DVTI_SETTING_SIZE]);
+DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
+										char text[DVTI_SETTING_SIZE]);
+
+/* ---- saving ---- */
+/* Returns the list of everything that c names, in the current scope. */
+DVTI_FN dvt_array_list *dvti_checkpoint_collect(const char *function, const dvt_checkpoint *c);
+DVTI_FN dvt_status dvti_checkpoint_write(const char *function, const dvt_checkpoint *c,
+										 const char *path);
+/* Returns the step of a checkpoint: the caller's, or the trainer's. */
+DVTI_FN int64_t dvti_checkpoint_step(const dvt_checkpoint *c);
+
+/* ---- loading ---- */
+/* Reads a file and verifies its checksum. Returns NULL with the error set. */
+DVTI_FN dvt_array_list *dvti_checkpoint_read(const char *function, const char *path);
+/* Restores what c names from a list, whose checksum counts no more. */
+DVTI_FN dvt_status dvti_checkpoint_restore(const char *function, dvt_checkpoint *c,
+										   dvt_array_list *list, const char *path);
+
+#endif
+#endif
+/* ==== end dvt_checkpoint_internal.h ==== */
 /* ==== begin src/7_train/dvt_parts.h ==== */
 /* Internals of sums over parts of a batch and over processes. */
 #ifdef DEVTENSOR_LINES
@@ -28812,7 +29033,7 @@ DVTI_FN int64_t dvti_rank_row(int64_t rows, int rank);
 #endif
 /* ==== end dvt_ranks.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 130 "src/devtensor_spine.h"
+#line 131 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -28928,7 +29149,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 134 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -39519,7 +39740,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 170 "src/devtensor_spine.h"
+#line 171 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -40105,6 +40326,178 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 	return dvti_draw_stream(out, launch, (uint64_t)((n - 1) / per + 1));
 }
 
+#if defined(DVTI_CHECKPOINTS)
+/* ---- the state of all streams as integers ----
+   engine, seed, state_seed, number of states, number of streams; the states' words; for each
+   stream type, id, seed, own, counter, uses, then the number of positions of each generator and
+   these positions. */
+#define DVTI_STATE_WORDS (DVTI_MT19937_WORDS + 1)
+
+/* Writes the state at `out` unless that is NULL. Returns its length. The lock is held. */
+static int64_t dvti_streams_write(int64_t *out) {
+	const dvti_streams *all = &dvti_the_streams;
+	int64_t n = 0;
+	size_t i, k;
+	int g;
+#define DVTI_PUT(value) \
+	do { \
+		if (out) \
+			out[n] = (int64_t)(value); \
+		n++; \
+	} while (0)
+	DVTI_PUT(all->engine);
+	DVTI_PUT(all->seed);
+	DVTI_PUT(all->state_seed);
+	DVTI_PUT(all->states);
+	DVTI_PUT(all->n);
+	for (i = 0; i < all->states; i++) {
+		for (k = 0; k < DVTI_MT19937_WORDS; k++)
+			DVTI_PUT(all->state[i].word[k]);
+		DVTI_PUT(all->state[i].at);
+	}
+	for (i = 0; i < all->n; i++) {
+		const dvti_stream *stream = &all->stream[i];
+		DVTI_PUT(stream->ctx.type);
+		DVTI_PUT(stream->ctx.id);
+		DVTI_PUT(stream->seed);
+		DVTI_PUT(stream->own);
+		DVTI_PUT(stream->counter);
+		DVTI_PUT(stream->uses);
+		for (g = 0; g < DVTI_MXNET_GENERATORS; g++) {
+			DVTI_PUT(stream->positions[g]);
+			for (k = 0; k < stream->positions[g]; k++)
+				DVTI_PUT(stream->position[g][k]);
+		}
+	}
+#undef DVTI_PUT
+	return n;
+}
+
+DVTI_FN dvt_array *dvti_streams_state(const char *function) {
+	dvt_array *state;
+	dvti_mutex_lock(&dvti_the_streams.lock);
+	state = dvti_array_new(function, DVT_SHAPE(dvti_streams_write(NULL)), DVT_I64, dvt_cpu());
+	if (state)
+		dvti_streams_write((int64_t *)dvti_view_of(state).data);
+	dvti_mutex_unlock(&dvti_the_streams.lock);
+	return state;
+}
+
+DVTI_FN void dvti_streams_free(dvti_streams *streams) {
+	size_t i;
+	int g;
+	for (i = 0; streams && i < streams->n; i++)
+		for (g = 0; g < DVTI_MXNET_GENERATORS; g++)
+			dvti_free(streams->stream[i].position[g]);
+	if (streams) {
+		dvti_free(streams->stream);
+		dvti_free(streams->state);
+	}
+	dvti_free(streams);
+}
+
+/* Takes `count` integers. Returns NULL, and takes nothing, when fewer are left. */
+static const int64_t *dvti_streams_take(const int64_t **at, int64_t *left, int64_t count) {
+	const int64_t *from = *at;
+	if (count < 0 || count > *left)
+		return NULL;
+	*at += count;
+	*left -= count;
+	return from;
+}
+
+/* Returns false with *memory set when memory is exhausted. */
+static bool dvti_streams_take_stream(dvti_stream *stream, const int64_t **at, int64_t *left,
+									 bool *memory) {
+	const int64_t *from = dvti_streams_take(at, left, 6);
+	int g;
+	if (!from || from[0] < DVT_DEVICE_CPU || from[0] > DVT_DEVICE_GPU || from[1] < 0 ||
+		from[1] > INT_MAX)
+		return false;
+	stream->ctx.type = (dvt_device_type)from[0];
+	stream->ctx.id = (int)from[1];
+	stream->seed = (uint64_t)from[2];
+	stream->own = from[3] != 0;
+	stream->counter = (uint64_t)from[4];
+	stream->uses = (uint64_t)from[5];
+	for (g = 0; g < DVTI_MXNET_GENERATORS; g++) {
+		const int64_t *count = dvti_streams_take(at, left, 1);
+		const int64_t *values = count ? dvti_streams_take(at, left, *count) : NULL;
+		size_t n = values ? (size_t)*count : 0;
+		if (!values)
+			return false;
+		*memory =
+			!dvti_grow((void **)&stream->position[g], &stream->capacity[g], n, sizeof *values);
+		if (*memory)
+			return false;
+		if (n)
+			memcpy(stream->position[g], values, n * sizeof *values);
+		stream->positions[g] = n;
+	}
+	return true;
+}
+
+static bool dvti_streams_take_all(dvti_streams *all, const int64_t *at, int64_t left,
+								  bool *memory) {
+	const int64_t *head = dvti_streams_take(&at, &left, 5), *words;
+	size_t i, k;
+	if (!head || head[0] < DVT_RNG_PHILOX || head[0] > DVT_RNG_JAX || head[3] < 0 || head[4] < 0 ||
+		head[3] > left / DVTI_STATE_WORDS || head[4] > left)
+		return false;
+	all->engine = (dvt_rng_engine)head[0];
+	all->seed = (uint64_t)head[1];
+	all->state_seed = (uint64_t)head[2];
+	*memory =
+		!dvti_grow((void **)&all->state, &all->states_capacity, (size_t)head[3],
+				   sizeof *all->state) ||
+		!dvti_grow((void **)&all->stream, &all->capacity, (size_t)head[4], sizeof *all->stream);
+	if (*memory)
+		return false;
+	for (; all->states < (size_t)head[3]; all->states++) {
+		words = dvti_streams_take(&at, &left, DVTI_STATE_WORDS);
+		for (k = 0; k < DVTI_MT19937_WORDS; k++)
+			all->state[all->states].word[k] = (uint32_t)words[k];
+		if (words[k] < 0 || words[k] > DVTI_MT19937_WORDS)
+			return false;
+		all->state[all->states].at = (uint32_t)words[k];
+	}
+	for (i = 0; i < (size_t)head[4]; i++) {
+		memset(&all->stream[i], 0, sizeof all->stream[i]);
+		all->n = i + 1;
+		if (!dvti_streams_take_stream(&all->stream[i], &at, &left, memory))
+			return false;
+	}
+	return left == 0;
+}
+
+DVTI_FN dvti_streams *dvti_streams_make(const char *function, const int64_t *state, int64_t n) {
+	dvti_streams *all = (dvti_streams *)dvti_alloc_zero(sizeof *all);
+	bool memory = all == NULL;
+	if (all && dvti_streams_take_all(all, state, n, &memory))
+		return all;
+	dvti_streams_free(all);
+	if (memory)
+		dvti_fail_memory(function, n * 8);
+	return NULL;
+}
+
+DVTI_FN void dvti_streams_adopt(dvti_streams *streams) {
+	/* all but the lock */
+	const size_t from = offsetof(dvti_streams, engine), bytes = sizeof *streams - from;
+	char *all = (char *)&dvti_the_streams + from, *given = (char *)streams + from;
+	char old[sizeof *streams];
+	if (!streams)
+		return;
+	dvti_mutex_lock(&dvti_the_streams.lock);
+	memcpy(old, all, bytes);
+	memcpy(all, given, bytes);
+	memcpy(given, old, bytes);
+	dvti_mutex_unlock(&dvti_the_streams.lock);
+	dvti_streams_free(streams);
+}
+
+#undef DVTI_STATE_WORDS
+#endif
 #undef DVTI_MXNET_GENERATORS
 /* ==== end dvt_stream.c ==== */
 /* ==== begin src/4_ops/dvt_tape.c ==== */
@@ -46248,6 +46641,23 @@ DVTI_FN bool dvti_array_list_add(const char *function, dvt_array_list *list, dvt
 	return true;
 }
 
+#if defined(DVTI_CHECKPOINTS)
+DVTI_FN bool dvti_array_list_add_named(const char *function, dvt_array_list *list, const char *name,
+									   dvt_array *x) {
+	size_t need = (size_t)list->n + 1;
+	char *copy = dvti_strdup(name);
+	if (!copy || !dvti_grow((void **)&list->name, &list->name_capacity, need, sizeof *list->name) ||
+		!dvti_grow((void **)&list->array, &list->capacity, need, sizeof *list->array)) {
+		dvti_free(copy);
+		dvti_fail_memory(function, (int64_t)(need * sizeof *list->array));
+		return false;
+	}
+	list->name[list->n] = copy;
+	list->array[list->n++] = (dvt_array *)dvti_own(x);
+	return true;
+}
+#endif
+
 DVTI_FN bool dvti_array_list_begin_names(const char *function, dvt_array_list *list) {
 	size_t bytes = sizeof(char *) * (size_t)list->n;
 	list->name = (char **)dvti_alloc_zero(bytes);
@@ -47290,7 +47700,7 @@ static bool dvti_file_create(dvti_file_out *out, const dvti_fd_info *like) {
 		return dvti_file_fail_memory(out, capacity);
 	memcpy(out->temporary, out->target, directory);
 	for (tries = 0; tries < 100; tries++) {
-		snprintf(out->temporary + directory, capacity - directory, ".devtensor-%lld-%lld.tmp",
+		snprintf(out->temporary + directory, capacity - directory, DVTI_TEMPORARY "%lld-%lld.tmp",
 				 (long long)dvti_process_id(), (long long)dvti_atomic_add(&counter, 1));
 		errno = 0;
 		out->fd = dvti_fd_create(out->temporary, like);
@@ -49670,7 +50080,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 222 "src/devtensor_spine.h"
+#line 223 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -49801,7 +50211,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 224 "src/devtensor_spine.h"
+#line 225 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -54425,6 +54835,26 @@ DVTI_FN dvt_array_list *dvti_safetensors_list(dvti_source *in, dvt_ctx ctx) {
 	return list;
 }
 
+#if defined(DVTI_CHECKPOINTS)
+DVTI_FN dvt_array_list *dvti_safetensors_notes(dvti_source *in, dvt_ctx ctx) {
+	dvti_tensors t;
+	bool good = dvti_tensors_begin(&t, in) && dvti_safetensors_header(&t) && dvti_tensors_check(&t);
+	dvt_array_list *list;
+	int i;
+	(void)ctx;
+	/* The arrays were not read, so the list keeps none of their names. */
+	for (i = 0; good && i < t.list->n; i++) {
+		dvti_free(t.list->name[i]);
+		t.list->name[i] = NULL;
+	}
+	if (good)
+		t.list->n = 0;
+	list = good ? t.list : NULL;
+	dvti_tensors_free(&t);
+	return list;
+}
+#endif
+
 /* The index of shards is a file of this format for its users. */
 static dvt_array_list *dvti_safetensors_any(dvti_source *in, dvt_ctx ctx) {
 	return dvti_shards_recognizes(in) ? dvti_shards_list(in, ctx) : dvti_safetensors_list(in, ctx);
@@ -54635,6 +55065,29 @@ DVTI_FN dvt_status dvti_safetensors_save(const char *function, const char *path,
 	o.n = n;
 	return dvti_safetensors_save_all(&o, path);
 }
+
+#if defined(DVTI_CHECKPOINTS)
+DVTI_FN dvt_status dvti_safetensors_save_list(const char *function, const char *path,
+											  const dvt_array_list *list) {
+	size_t n = 2 * (size_t)list->n_metadata;
+	const char **metadata = (const char **)dvti_alloc_zero((n + 1) * sizeof *metadata);
+	dvti_safetensors_out o;
+	dvt_status status;
+	if (!metadata)
+		return dvti_fail_memory(function, (int64_t)((n + 1) * sizeof *metadata));
+	if (n)
+		memcpy((void *)metadata, (const void *)list->metadata, n * sizeof *metadata);
+	memset(&o, 0, sizeof o);
+	o.function = function;
+	o.arrays = list->array;
+	o.names = (const char *const *)list->name;
+	o.n = list->n;
+	o.metadata = metadata;
+	status = dvti_safetensors_save_all(&o, path);
+	dvti_free((void *)metadata);
+	return status;
+}
+#endif
 
 #undef DVTI_SAFETENSORS_METADATA
 /* ==== end dvt_safetensors.c ==== */
@@ -55003,8 +55456,12 @@ static bool dvti_tensors_fill(dvti_tensors *t, dvt_ctx ctx) {
 									 "again"));
 }
 
+DVTI_FN bool dvti_tensors_check(dvti_tensors *t) {
+	return dvti_tensors_names(t) && dvti_tensors_places(t);
+}
+
 DVTI_FN bool dvti_tensors_read(dvti_tensors *t, dvt_ctx ctx) {
-	return dvti_tensors_names(t) && dvti_tensors_places(t) && dvti_tensors_fill(t, ctx);
+	return dvti_tensors_check(t) && dvti_tensors_fill(t, ctx);
 }
 /* ==== end dvt_tensors.c ==== */
 /* ==== begin src/5_io/dvt_unpack.c ==== */
@@ -55704,7 +56161,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 246 "src/devtensor_spine.h"
+#line 247 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -56799,7 +57256,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 253 "src/devtensor_spine.h"
+#line 254 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -61493,35 +61950,27 @@ static bool dvti_average_into(double *base, double *distance, const double *valu
 	return true;
 }
 
-static DVTI_NOINLINE dvt_array *dvti_param_average_in_mode(const char *function, dvt_param *p) {
+static DVTI_NOINLINE dvt_array *dvti_average_in_mode(dvt_array *const *copy, int n) {
 	dvt_scope_guard scope = dvt_scope_begin();
 	dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
-	dvt_array *out = NULL, *base, *distance;
-	int64_t i, n;
+	dvt_array *base = dvt_empty(copy[0]->shape, DVT_F64, dvt_cpu()), *out = NULL;
+	dvt_array *distance = dvt_empty(copy[0]->shape, DVT_F64, dvt_cpu());
+	int64_t size = dvt_size(base), i;
 	int k;
-	if (!dvti_param_ready(p))
-		dvti_param_not_ready(function, p);
-	else if (p->ctxs.n == 1 || !dvt_dtype_is_float(p->dtype))
-		out = dvt_copyto(p->copy[0], dvt_cpu());
-	else {
-		base = dvt_empty(p->shape, DVT_F64, dvt_cpu());
-		distance = dvt_empty(p->shape, DVT_F64, dvt_cpu());
-		n = dvt_size(base);
-		for (k = 0; base && distance && k < p->ctxs.n; k++) {
-			dvt_scope_guard inner = dvt_scope_begin();
-			dvt_array *host = dvt_as_in_ctx(p->copy[k], dvt_cpu());
-			dvt_array *wide = host ? dvt_astype(host, DVT_F64) : NULL;
-			if (!dvti_average_into((double *)dvt_data(base), (double *)dvt_data(distance),
-								   wide ? (const double *)dvt_data(wide) : NULL, n, k == 0))
-				base = NULL;
-			dvt_scope_end(&inner);
-		}
-		if (base && distance) {
-			double *b = (double *)dvt_data(base), *d = (double *)dvt_data(distance);
-			for (i = 0; i < n; i++)
-				b[i] += d[i] / p->ctxs.n;
-			out = dvt_as_in_dtype(base, p->dtype);
-		}
+	for (k = 0; base && distance && k < n; k++) {
+		dvt_scope_guard inner = dvt_scope_begin();
+		dvt_array *host = dvt_as_in_ctx(copy[k], dvt_cpu());
+		dvt_array *wide = host ? dvt_astype(host, DVT_F64) : NULL;
+		if (!dvti_average_into((double *)dvt_data(base), (double *)dvt_data(distance),
+							   wide ? (const double *)dvt_data(wide) : NULL, size, k == 0))
+			base = NULL;
+		dvt_scope_end(&inner);
+	}
+	if (base && distance) {
+		double *b = (double *)dvt_data(base), *d = (double *)dvt_data(distance);
+		for (i = 0; i < size; i++)
+			b[i] += d[i] / n;
+		out = dvt_as_in_dtype(base, copy[0]->dtype);
 	}
 	dvt_record_end(&record);
 	dvt_keep(out);
@@ -61529,11 +61978,27 @@ static DVTI_NOINLINE dvt_array *dvti_param_average_in_mode(const char *function,
 	return out;
 }
 
-DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
+DVTI_FN dvt_array *dvti_copies_average(dvt_array *const *copy, int n) {
 	const dvti_float_mode mode = dvti_float_mode_begin();
-	dvt_array *out = dvti_param_average_in_mode(function, p);
+	dvt_array *out = dvti_average_in_mode(copy, n);
 	dvti_float_mode_end(&mode);
 	return out;
+}
+
+DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
+	dvt_record_guard record;
+	dvt_array *out;
+	if (!dvti_param_ready(p)) {
+		dvti_param_not_ready(function, p);
+		return NULL;
+	}
+	if (p->ctxs.n == 1 || !dvt_dtype_is_float(p->dtype)) {
+		record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
+		out = dvt_copyto(p->copy[0], dvt_cpu());
+		dvt_record_end(&record);
+		return out;
+	}
+	return dvti_copies_average(p->copy, p->ctxs.n);
 }
 
 /* ---- changes ---- */
@@ -61993,14 +62458,17 @@ DVTI_FN void dvti_plans_drop(dvti_plan *plans, size_t n) {
 	dvti_free(plans);
 }
 
-DVTI_FN bool dvti_plan_fill(dvti_plan *plan, dvt_array *values) {
+DVTI_FN bool dvti_plan_fill_each(dvti_plan *plan, dvt_array *const *values) {
 	dvt_scope_guard scope = dvt_scope_begin();
 	dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
-	dvt_array *converted = dvt_as_in_dtype(values, plan->param->dtype);
-	bool good = converted != NULL;
+	dvt_array *converted = NULL;
+	bool good = true;
 	int i;
 	for (i = 0; good && i < plan->ctxs.n; i++) {
-		dvt_array *copy = dvt_copyto(converted, plan->ctxs.ctx[i]);
+		dvt_array *copy;
+		if (i == 0 || values[i] != values[i - 1])
+			converted = dvt_as_in_dtype(values[i], plan->param->dtype);
+		copy = converted ? dvt_copyto(converted, plan->ctxs.ctx[i]) : NULL;
 		good = copy && (plan->param->grad_req == DVT_GRAD_NULL ||
 						dvt_attach_grad(copy, plan->param->grad_req) == DVT_OK);
 		if (good) {
@@ -62012,6 +62480,14 @@ DVTI_FN bool dvti_plan_fill(dvti_plan *plan, dvt_array *values) {
 	dvt_record_end(&record);
 	dvt_scope_end(&scope);
 	return good;
+}
+
+DVTI_FN bool dvti_plan_fill(dvti_plan *plan, dvt_array *values) {
+	dvt_array *each[DVT_MAX_CONTEXTS];
+	int i;
+	for (i = 0; i < plan->ctxs.n; i++)
+		each[i] = values;
+	return dvti_plan_fill_each(plan, each);
 }
 
 /* Swaps the memory of two arrays of one shape, dtype and context, so that pointers to `kept` see
@@ -63766,7 +64242,7 @@ DVTI_FN void dvti_replicas_free(dvti_replica *replica, int64_t n) {
 }
 
 /* ---- contexts ---- */
-static bool dvti_same_ctxs(const dvt_ctx_list *a, const dvt_ctx_list *b) {
+DVTI_FN bool dvti_same_ctxs(const dvt_ctx_list *a, const dvt_ctx_list *b) {
 	int i;
 	if (a->n != b->n)
 		return false;
@@ -63890,7 +64366,7 @@ DVTI_FN dvt_status dvti_trainer_look(const char *function, dvt_trainer *t) {
 /* ---- memory for the step ---- */
 /* Returns the dtype of states: float32 for 16-bit weights, because 16-bit sums would lose most of a
    small step. */
-static dvt_dtype dvti_state_dtype(dvt_dtype dtype) {
+DVTI_FN dvt_dtype dvti_state_dtype(dvt_dtype dtype) {
 	return dtype == DVT_F64 ? DVT_F64 : DVT_F32;
 }
 
@@ -65070,6 +65546,1216 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 
 #undef DVTI_TABLE_CHANNELS
 /* ==== end dvt_batch.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 293 "src/devtensor_spine.h"
+#endif
+#if !defined(DVTI_CHECKPOINTS)
+/* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
+/* The functions of checkpoints in a build without files, or without safetensors: they fail. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_checkpoint_off.c"
+#endif
+
+#if !defined(DVTI_CHECKPOINTS)
+static dvt_status dvti_no_checkpoints(const char *function) {
+	return dvti_fail(DVT_ERR_NOT_BUILT,
+					 "%s: this build was compiled with DEVTENSOR_NO_FILES or DEVTENSOR_NO_FORMATS; "
+					 "compile without them, or save parameters with dvt_save_params",
+					 function);
+}
+
+DVT_API dvt_status dvt_checkpoint_save(const dvt_checkpoint *c, const char *path) {
+	(void)c, (void)path;
+	return dvti_no_checkpoints("dvt_checkpoint_save");
+}
+
+DVT_API dvt_status dvt_checkpoint_load(dvt_checkpoint *c, const char *path) {
+	(void)c, (void)path;
+	return dvti_no_checkpoints("dvt_checkpoint_load");
+}
+
+DVT_API bool dvt_checkpoint_latest(const char *folder, char *path, size_t size) {
+	(void)folder, (void)path, (void)size;
+	dvti_no_checkpoints("dvt_checkpoint_latest");
+	return false;
+}
+
+DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char *folder, int n,
+											dvt_extreme best) {
+	(void)c, (void)folder, (void)n, (void)best;
+	return dvti_no_checkpoints("dvt_checkpoint_keep_best");
+}
+#endif
+/* ==== end dvt_checkpoint_off.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 295 "src/devtensor_spine.h"
+#endif
+#else
+/* ==== begin src/7_train/dvt_checkpoint.c ==== */
+/* Checkpoints: what a file holds, its checksum, saving and loading. dvt_checkpoint_restore.c
+   applies a file, dvt_checkpoint_folder.c keeps several. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_checkpoint.c"
+#endif
+
+#if defined(DVTI_CHECKPOINTS)
+/* ---- collecting ---- */
+static bool dvti_checkpoint_fail_name(const char *function) {
+	dvti_fail_memory(function, 64);
+	return false;
+}
+
+/* Adds x under prefix + name, and @k unless k is negative. */
+static bool dvti_checkpoint_add(const char *function, dvt_array_list *list, const char *prefix,
+								const char *name, int k, dvt_array *x) {
+	dvti_writer text = dvti_writer_begin();
+	bool good;
+	dvti_writer_text(&text, prefix);
+	dvti_writer_text(&text, name);
+	if (k >= 0) {
+		dvti_writer_text(&text, "@");
+		dvti_writer_int(&text, k);
+	}
+	dvti_writer_bytes(&text, "", 1);
+	good = text.failed ? dvti_checkpoint_fail_name(function)
+					   : dvti_array_list_add_named(function, list, text.at, x);
+	dvti_writer_free(&text);
+	return good;
+}
+
+/* Adds one array when all copies have the same bytes, else each. */
+static bool dvti_checkpoint_add_copies(const char *function, dvt_array_list *list,
+									   const char *prefix, const char *name, dvt_array *const *copy,
+									   int n) {
+	dvt_scope_guard scope = dvt_scope_begin();
+	dvt_array *host[DVT_MAX_CONTEXTS];
+	bool good = true, equal = true;
+	int k;
+	for (k = 0; good && k < n; k++) {
+		host[k] = dvti_host_array(function, copy[k], copy[k]->dtype, false);
+		good = host[k] != NULL;
+		equal = equal && good &&
+				memcmp(dvti_view_of(host[k]).data, dvti_view_of(host[0]).data,
+					   (size_t)dvt_nbytes(host[0])) == 0;
+	}
+	for (k = 0; good && k < (equal ? 1 : n); k++)
+		good = dvti_checkpoint_add(function, list, prefix, name, equal ? -1 : k, host[k]);
+	dvt_scope_end(&scope);
+	return good;
+}
+
+static bool dvti_checkpoint_add_net(const char *function, dvt_array_list *list,
+									const dvt_block *net) {
+	dvti_named_list named;
+	bool good = dvti_named_collect(function, net, &named);
+	size_t i, k;
+	for (i = 0; good && i < named.count; i++) {
+		dvt_param *p = named.item[i].param;
+		for (k = 0; k < i && named.item[k].param != p; k++)
+			continue;
+		if (k < i) /* a shared parameter has the first of its names */
+			continue;
+		good = dvti_param_ready(p)
+				   ? dvti_checkpoint_add_copies(function, list, "net.", named.item[i].name, p->copy,
+												p->ctxs.n)
+				   : dvti_param_on(function, p, dvt_default_ctx()) != NULL;
+	}
+	dvti_named_free(&named);
+	return good;
+}
+
+static bool dvti_checkpoint_add_states(const char *function, dvt_array_list *list,
+									   const dvt_trainer *t, int i) {
+	dvt_array *copy[DVT_MAX_CONTEXTS];
+	char name[40];
+	int k, s;
+	for (s = 0; s < t->states; s++) {
+		for (k = 0; k < t->ctxs.n && dvti_trainer_at(t, i, k)->state[s]; k++)
+			copy[k] = dvti_trainer_at(t, i, k)->state[s];
+		snprintf(name, sizeof name, "%d.%d", i, s);
+		if (k && k == t->ctxs.n &&
+			!dvti_checkpoint_add_copies(function, list, "trainer.", name, copy, k))
+			return false;
+	}
+	return true;
+}
+
+static bool dvti_checkpoint_add_trainer(const char *function, dvt_array_list *list,
+										const dvt_trainer *t) {
+	char text[DVTI_SETTING_SIZE];
+	const char *key;
+	dvt_array *counts = dvti_array_new(function, DVT_SHAPE(t->n), DVT_I64, dvt_cpu());
+	bool good = counts && dvti_note_int(function, list, "trainer.steps", t->steps) &&
+				dvti_note_number(function, list, "trainer.learning_rate", DVT_F64,
+								 &t->optimizer.learning_rate) &&
+				dvti_checkpoint_add(function, list, "trainer.", "counts", -1, counts);
+	int i;
+	for (i = 0; good && (key = dvti_optimizer_setting(&t->optimizer, i, text)) != NULL; i++)
+		good = dvti_array_list_note(function, list, key, text);
+	for (i = 0; good && i < t->n; i++) {
+		((int64_t *)dvti_view_of(counts).data)[i] = t->trained[i].count;
+		good = !t->replica || dvti_checkpoint_add_states(function, list, t, i);
+	}
+	return good;
+}
+
+static bool dvti_checkpoint_add_loader(const char *function, dvt_array_list *list,
+									   const dvt_loader *loader) {
+	dvt_loader_state state = dvt_loader_get_state(loader);
+	char text[DVTI_SETTING_SIZE];
+	const char *key;
+	bool good = dvti_note_int(function, list, "loader.seed", (int64_t)state.seed) &&
+				dvti_note_int(function, list, "loader.epoch", state.epoch) &&
+				dvti_note_int(function, list, "loader.batch", state.batch);
+	int i;
+	for (i = 0; good && (key = dvti_loader_setting(loader, i, text)) != NULL; i++)
+		good = dvti_array_list_note(function, list, key, text);
+	return good;
+}
+
+static bool dvti_checkpoint_add_own(const char *function, dvt_array_list *list,
+									const dvt_checkpoint *c) {
+	bool good = true;
+	int i;
+	for (i = 0; good && i < c->n_arrays; i++)
+		good = dvti_checkpoint_add_copies(function, list, "array.", c->array_names[i],
+										  &c->arrays[i], 1);
+	for (i = 0; good && i < c->n_numbers; i++) {
+		dvt_array *number = dvti_array_new(function, DVT_SCALAR, DVT_F64, dvt_cpu());
+		if (number)
+			*(double *)dvti_view_of(number).data = c->numbers[i];
+		good = number &&
+			   dvti_checkpoint_add(function, list, "number.", c->number_names[i], -1, number);
+	}
+	return good;
+}
+
+DVTI_FN int64_t dvti_checkpoint_step(const dvt_checkpoint *c) {
+	return c->step || !c->trainer ? c->step : c->trainer->steps;
+}
+
+/* Checks the caller's lists, before anything is read from them. */
+static bool dvti_checkpoint_check(const char *function, const dvt_checkpoint *c) {
+	const char *wrong = NULL;
+	int i;
+	if (c->n_arrays < 0 || c->n_numbers < 0) {
+		dvti_fail(DVT_ERR_RANGE, "%s: n_arrays is %d and n_numbers is %d; expected 0 or more",
+				  function, c->n_arrays, c->n_numbers);
+		return false;
+	}
+	if (c->n_arrays && (!c->arrays || !c->array_names))
+		wrong = c->arrays ? "array_names" : "arrays";
+	if (c->n_numbers && (!c->numbers || !c->number_names))
+		wrong = c->numbers ? "number_names" : "numbers";
+	for (i = 0; !wrong && i < c->n_arrays; i++)
+		if (!c->arrays[i] || !c->array_names[i])
+			wrong = c->arrays[i] ? "a name of array_names" : "an array of arrays";
+	for (i = 0; !wrong && i < c->n_numbers; i++)
+		if (!c->number_names[i])
+			wrong = "a name of number_names";
+	if (wrong)
+		dvti_null(function, wrong);
+	return !wrong;
+}
+
+/* Computes the CRC-32 of all metadata but the checksum itself, and of all arrays. */
+static bool dvti_checkpoint_sum(const char *function, const dvt_array_list *list, uint32_t *sum) {
+	dvti_crc *crc = (dvti_crc *)dvti_alloc(sizeof *crc);
+	bool good = true;
+	int i;
+	if (!crc) {
+		dvti_fail_memory(function, (int64_t)sizeof *crc);
+		return false;
+	}
+	dvti_crc_build(crc);
+	*sum = 0;
+	for (i = 0; i < 2 * list->n_metadata; i += 2)
+		if (strcmp(list->metadata[i], DVTI_CHECKPOINT_SUM) != 0) {
+			*sum = dvti_crc_more(crc, *sum, list->metadata[i], strlen(list->metadata[i]) + 1);
+			*sum =
+				dvti_crc_more(crc, *sum, list->metadata[i + 1], strlen(list->metadata[i + 1]) + 1);
+		}
+	for (i = 0; good && i < list->n; i++) {
+		dvt_scope_guard scope = dvt_scope_begin();
+		dvt_array *x = list->array[i], *host = dvti_stored_host(function, x, x->dtype);
+		const char *shape = dvti_shape_text(x->shape), *dtype = dvt_dtype_name(x->dtype);
+		good = host != NULL;
+		if (good) {
+			*sum = dvti_crc_more(crc, *sum, list->name[i], strlen(list->name[i]) + 1);
+			*sum = dvti_crc_more(crc, *sum, dtype, strlen(dtype));
+			*sum = dvti_crc_more(crc, *sum, shape, strlen(shape));
+			*sum = dvti_crc_more(crc, *sum, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
+		}
+		dvt_scope_end(&scope);
+	}
+	dvti_free(crc);
+	return good;
+}
+
+DVTI_FN dvt_array_list *dvti_checkpoint_collect(const char *function, const dvt_checkpoint *c) {
+	dvt_array_list *list = dvti_array_list_new(function);
+	dvt_array *random = NULL;
+	uint32_t sum = 0;
+	bool good = list && dvti_note_int(function, list, DVTI_CHECKPOINT_FORMAT, 1) &&
+				dvti_note_int(function, list, "epoch", c->epoch) &&
+				dvti_note_int(function, list, "step", dvti_checkpoint_step(c)) &&
+				dvti_note_number(function, list, "metric", DVT_F64, &c->metric);
+	if (good && c->net)
+		good = dvti_checkpoint_add_net(function, list, c->net);
+	if (good && c->trainer)
+		good = dvti_checkpoint_add_trainer(function, list, c->trainer);
+	if (good && c->loader)
+		good = dvti_checkpoint_add_loader(function, list, c->loader);
+	if (good && !c->no_random) {
+		random = dvti_streams_state(function);
+		good = random && dvti_checkpoint_add(function, list, "random", "", -1, random);
+	}
+	good = good && dvti_checkpoint_add_own(function, list, c) &&
+		   dvti_checkpoint_sum(function, list, &sum) &&
+		   dvti_note_int(function, list, DVTI_CHECKPOINT_SUM, sum);
+	return good ? list : NULL;
+}
+
+/* ---- saving ---- */
+DVTI_FN dvt_status dvti_checkpoint_write(const char *function, const dvt_checkpoint *c,
+										 const char *path) {
+	dvt_scope_guard scope;
+	dvt_record_guard record;
+	dvt_array_list *list;
+	dvt_status status;
+	if (!c || !path)
+		return dvti_null(function, c ? "path" : "c");
+	if (!dvti_checkpoint_check(function, c))
+		return dvti_failure();
+	scope = dvt_scope_begin();
+	record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
+	list = dvti_checkpoint_collect(function, c);
+	status = list ? dvti_safetensors_save_list(function, path, list) : dvti_failure();
+	dvt_record_end(&record);
+	dvt_scope_end(&scope);
+	return status;
+}
+
+DVT_API dvt_status dvt_checkpoint_save(const dvt_checkpoint *c, const char *path) {
+	return dvti_checkpoint_write("dvt_checkpoint_save", c, path);
+}
+
+/* ---- loading ---- */
+DVTI_FN dvt_array_list *dvti_checkpoint_read(const char *function, const char *path) {
+	dvt_array_list *list = dvti_list_load(function, path, dvt_cpu(), dvti_safetensors_list);
+	int64_t version = 0, noted = -1;
+	uint32_t sum = 0;
+	if (!list)
+		return NULL;
+	if (!dvti_noted_number(list, DVTI_CHECKPOINT_FORMAT, DVT_I64, &version)) {
+		dvti_fail(DVT_ERR_FORMAT,
+				  "%s: '%.200s' is a safetensors file, but no checkpoint; load its arrays with "
+				  "dvt_block_load or dvt_load_arrays",
+				  function, path);
+		return NULL;
+	}
+	if (version != 1) {
+		dvti_fail(DVT_ERR_FORMAT,
+				  "%s: '%.200s' is a checkpoint of version %lld, and this library reads version 1; "
+				  "use the library that wrote it",
+				  function, path, (long long)version);
+		return NULL;
+	}
+	if (!dvti_checkpoint_sum(function, list, &sum))
+		return NULL;
+	if (dvti_noted_number(list, DVTI_CHECKPOINT_SUM, DVT_I64, &noted) && noted == (int64_t)sum)
+		return list;
+	dvti_fail(DVT_ERR_FORMAT,
+			  "%s: '%.200s' is damaged: the checksum of its content is %lld, and %lld is noted; "
+			  "copy it again, or take an older checkpoint",
+			  function, path, (long long)sum, (long long)noted);
+	return NULL;
+}
+
+DVT_API dvt_status dvt_checkpoint_load(dvt_checkpoint *c, const char *path) {
+	static const char *const function = "dvt_checkpoint_load";
+	dvt_scope_guard scope;
+	dvt_record_guard record;
+	dvt_array_list *list;
+	dvt_status status;
+	if (!c || !path)
+		return dvti_null(function, c ? "path" : "c");
+	if (!dvti_checkpoint_check(function, c))
+		return dvti_failure();
+	scope = dvt_scope_begin();
+	record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
+	list = dvti_checkpoint_read(function, path);
+	status = list ? dvti_checkpoint_restore(function, c, list, path) : dvti_failure();
+	dvt_record_end(&record);
+	dvt_scope_end(&scope);
+	return status;
+}
+#endif
+/* ==== end dvt_checkpoint.c ==== */
+/* ==== begin src/7_train/dvt_checkpoint_folder.c ==== */
+/* Directories of checkpoints: the newest complete one, and the best few. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/7_train/dvt_checkpoint_folder.c"
+#endif
+
+#if defined(DVTI_CHECKPOINTS)
+#define DVTI_CHECKPOINT_STEM "checkpoint-"
+#define DVTI_CHECKPOINT_END ".safetensors"
+
+typedef struct dvti_kept {
+	char *path;
+	int64_t step, epoch, changed;
+	double metric;
+	bool ours; /* named as dvt_checkpoint_keep_best names files */
+} dvti_kept;
+
+typedef struct dvti_folder {
+	const char *function, *folder;
+	dvti_kept *item;
+	size_t count, capacity;
+	bool temporary; /* delete what killed processes left */
+	bool memory;    /* exhausted */
+} dvti_folder;
+
+static char *dvti_folder_path(const char *folder, const char *name) {
+	const size_t n = strlen(folder), bytes = n + strlen(name) + 2;
+	char *path = (char *)dvti_alloc(bytes);
+	if (path)
+		snprintf(path, bytes, "%s%s%s", folder, dvti_path_directory(folder) == n ? "" : "/", name);
+	return path;
+}
+
+static void dvti_folder_visit(void *user, const char *name, int64_t bytes, int64_t changed,
+							  bool directory) {
+	dvti_folder *f = (dvti_folder *)user;
+	const size_t n = strlen(name);
+	const bool temporary = strncmp(name, DVTI_TEMPORARY, sizeof DVTI_TEMPORARY - 1) == 0;
+	dvti_kept *item;
+	char *path;
+	(void)bytes;
+	if (directory || f->memory ||
+		!(temporary ? f->temporary : dvti_ends_with(name, n, DVTI_CHECKPOINT_END)))
+		return;
+	path = dvti_folder_path(f->folder, name);
+	f->memory = !path || !dvti_grow((void **)&f->item, &f->capacity, f->count + 1, sizeof *item);
+	if (f->memory || temporary) {
+		if (!f->memory)
+			remove(path);
+		dvti_free(path);
+		return;
+	}
+	item = &f->item[f->count++];
+	memset(item, 0, sizeof *item);
+	item->path = path;
+	item->changed = changed;
+	item->ours = strncmp(name, DVTI_CHECKPOINT_STEM, sizeof DVTI_CHECKPOINT_STEM - 1) == 0;
+}
+
+/* Reads the header. Returns false for files that are no checkpoints, or cut off. */
+static bool dvti_kept_look(dvti_folder *f, dvti_kept *item) {
+	const dvti_attempt attempt = dvti_attempt_begin();
+	dvt_scope_guard scope = dvt_scope_begin();
+	dvt_array_list *list =
+		dvti_list_load(f->function, item->path, dvt_cpu(), dvti_safetensors_notes);
+	int64_t version = 0;
+	bool good = list && dvti_noted_number(list, DVTI_CHECKPOINT_FORMAT, DVT_I64, &version) &&
+				dvti_noted_number(list, "step", DVT_I64, &item->step) &&
+				dvti_noted_number(list, "epoch", DVT_I64, &item->epoch) &&
+				dvti_noted_number(list, "metric", DVT_F64, &item->metric);
+	dvt_scope_end(&scope);
+	f->memory = f->memory || dvti_failure() == DVT_ERR_HOST_MEMORY;
+	dvti_attempt_end(&attempt);
+	return good;
+}
+
+static void dvti_folder_free(dvti_folder *f) {
+	size_t i;
+	for (i = 0; i < f->count; i++)
+		dvti_free(f->item[i].path);
+	dvti_free(f->item);
+}
+
+/* Lists the checkpoints of the directory. Returns false with HOST_MEMORY set. */
+static bool dvti_folder_list(dvti_folder *f) {
+	size_t i, n = 0;
+	dvti_private_list(f->folder, dvti_folder_visit, f);
+	for (i = 0; i < f->count && !f->memory; i++) {
+		dvti_kept item = f->item[i];
+		if (dvti_kept_look(f, &item))
+			f->item[n++] = item;
+		else
+			dvti_free(item.path);
+	}
+	for (; i < f->count; i++)
+		dvti_free(f->item[i].path);
+	f->count = n;
+	if (f->memory)
+		dvti_fail_memory(f->function, (int64_t)((n + 1) * sizeof *f->item));
+	return !f->memory;
+}
+
+/* ---- the newest ---- */
+static int dvti_kept_newest(const void *a, const void *b) {
+	const dvti_kept *x = (const dvti_kept *)a, *y = (const dvti_kept *)b;
+	if (x->step != y->step)
+		return x->step > y->step ? -1 : 1;
+	if (x->epoch != y->epoch)
+		return x->epoch > y->epoch ? -1 : 1;
+	if (x->changed != y->changed)
+		return x->changed > y->changed ? -1 : 1;
+	return strcmp(y->path, x->path);
+}
+
+/* Returns whether the file is not damaged. */
+static bool dvti_kept_verify(dvti_folder *f, const dvti_kept *item) {
+	const dvti_attempt attempt = dvti_attempt_begin();
+	dvt_scope_guard scope = dvt_scope_begin();
+	const bool good = dvti_checkpoint_read(f->function, item->path) != NULL;
+	dvt_scope_end(&scope);
+	f->memory = !good && dvti_failure() == DVT_ERR_HOST_MEMORY;
+	dvti_attempt_end(&attempt);
+	if (f->memory)
+		dvti_fail_memory(f->function, DVTI_SOURCE_PEEK);
+	else if (!good)
+		dvti_log(DVT_LOG_WARNING, "%s: '%.300s' is damaged; an older checkpoint is looked for",
+				 f->function, item->path);
+	return good;
+}
+
+static bool dvti_folder_newest(dvti_folder *f, char *path, size_t size) {
+	size_t i = 0;
+	if (!dvti_folder_list(f))
+		return false;
+	if (f->count > 1)
+		qsort(f->item, f->count, sizeof *f->item, dvti_kept_newest);
+	while (i < f->count && !dvti_kept_verify(f, &f->item[i]) && !f->memory)
+		i++;
+	if (i == f->count || f->memory)
+		return false;
+	if (strlen(f->item[i].path) >= size) {
+		dvti_fail(DVT_ERR_RANGE, "%s: size is %lld; expected %lld bytes for the path '%.300s'",
+				  f->function, (long long)size, (long long)strlen(f->item[i].path) + 1,
+				  f->item[i].path);
+		return false;
+	}
+	snprintf(path, size, "%s", f->item[i].path);
+	return true;
+}
+
+static dvti_folder dvti_folder_begin(const char *function, const char *folder) {
+	dvti_folder f;
+	memset(&f, 0, sizeof f);
+	f.function = function;
+	f.folder = folder;
+	return f;
+}
+
+DVT_API bool dvt_checkpoint_latest(const char *folder, char *path, size_t size) {
+	dvti_folder f = dvti_folder_begin("dvt_checkpoint_latest", folder);
+	bool found;
+	if (!folder || !path) {
+		dvti_null(f.function, folder ? "path" : "folder");
+		return false;
+	}
+	found = dvti_folder_newest(&f, path, size);
+	dvti_folder_free(&f);
+	return found;
+}
+
+/* ---- the best ---- */
+/* The largest metric first; NaN last. */
+static int dvti_kept_best(const void *a, const void *b) {
+	const dvti_kept *x = (const dvti_kept *)a, *y = (const dvti_kept *)b;
+	const bool x_nan = x->metric != x->metric, y_nan = y->metric != y->metric;
+	if (x_nan != y_nan)
+		return x_nan ? 1 : -1;
+	if (!x_nan && x->metric != y->metric)
+		return x->metric > y->metric ? -1 : 1;
+	return dvti_kept_newest(a, b);
+}
+
+/* Deletes all files but the first n and the one at `saved`. A file that cannot be deleted does not
+   make the saved one wrong. */
+static void dvti_folder_thin(dvti_folder *f, int n, const char *saved) {
+	size_t i, kept = 0;
+	for (i = 0; i < f->count; i++) {
+		const dvti_kept *item = &f->item[i];
+		if (!item->ours || (kept < (size_t)n && ++kept) || strcmp(item->path, saved) == 0)
+			continue;
+		if (remove(item->path) != 0)
+			dvti_log(DVT_LOG_WARNING, "%s: '%.300s' could not be deleted: %s", f->function,
+					 item->path, strerror(errno));
+	}
+}
+
+static dvt_status dvti_folder_keep(dvti_folder *f, const char *saved, int n, dvt_extreme best) {
+	size_t i;
+	f->temporary = true;
+	if (!dvti_folder_list(f))
+		return dvti_failure();
+	for (i = 0; best == DVT_SMALLEST && i < f->count; i++)
+		f->item[i].metric = -f->item[i].metric;
+	if (f->count > 1)
+		qsort(f->item, f->count, sizeof *f->item, dvti_kept_best);
+	dvti_folder_thin(f, n, saved);
+	return DVT_OK;
+}
+
+DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char *folder, int n,
+											dvt_extreme best) {
+	dvti_folder f = dvti_folder_begin("dvt_checkpoint_keep_best", folder);
+	char name[80], *path;
+	dvt_status status;
+	if (!c || !folder)
+		return dvti_null(f.function, c ? "folder" : "c");
+	if (n < 0)
+		return dvti_fail(DVT_ERR_RANGE, "%s: n is %d; expected the number of files, at least 0",
+						 f.function, n);
+	snprintf(name, sizeof name, DVTI_CHECKPOINT_STEM "%09lld" DVTI_CHECKPOINT_END,
+			 (long long)dvti_checkpoint_step(c));
+	path = dvti_folder_path(folder, name);
+	if (!path)
+		return dvti_fail_memory(f.function, (int64_t)strlen(folder) + (int64_t)sizeof name);
+	status = dvti_checkpoint_write(f.function, c, path);
+	if (status == DVT_OK)
+		status = dvti_folder_keep(&f, path, n, best);
+	dvti_folder_free(&f);
+	dvti_free(path);
+	return status;
+}
+
+#undef DVTI_CHECKPOINT_STEM
+#undef DVTI_CHECKPOINT_END
+#endif
+/* ==== end dvt_checkpoint_folder.c ==== */
+/* ==== begin src/7_train/dvt_checkpoint_restore.c ==== */
+/* Restoring a run from the arrays of a checkpoint. First everything is compared, and one error
+   lists all differences. Then everything is allocated and copied. Then all objects change. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_checkpoint_restore.c"
+#endif
+
+#if defined(DVTI_CHECKPOINTS)
+typedef struct dvti_restore {
+	const char *function, *path;
+	dvt_checkpoint *c;
+	dvt_array_list *list;
+	bool *used; /* arrays of the list */
+	dvti_writer name;
+	bool memory; /* exhausted, and the error is set */
+	char fault_text[800];
+	dvti_text faults;
+	int n_faults;
+	dvt_status code; /* of the first fault */
+	dvti_named_list named;
+	dvti_plan *plan;   /* one for each name of the net; no param: another name has it */
+	dvt_ctx_list ctxs; /* of the trainer */
+	dvti_replica *replica;
+	int64_t steps;
+	double learning_rate;
+	const dvt_array *counts;
+	dvt_array **own; /* new values of the caller's arrays, on their contexts */
+	struct dvti_streams *streams;
+	dvt_loader_state position;
+} dvti_restore;
+
+/* Returns the text to which the caller adds the next difference. */
+static dvti_text *dvti_restore_fault(dvti_restore *r, dvt_status code) {
+	if (r->n_faults++ == 0)
+		r->code = code;
+	else
+		dvti_text_add(&r->faults, "; ");
+	return &r->faults;
+}
+
+/* ---- arrays of the file ---- */
+/* Returns the array called prefix + name (@k unless k is negative), or NULL. */
+static dvt_array *dvti_restore_find(dvti_restore *r, const char *prefix, const char *name, int k) {
+	int i;
+	r->name.length = 0;
+	dvti_writer_text(&r->name, prefix);
+	dvti_writer_text(&r->name, name);
+	if (k >= 0) {
+		dvti_writer_text(&r->name, "@");
+		dvti_writer_int(&r->name, k);
+	}
+	dvti_writer_bytes(&r->name, "", 1);
+	if (r->name.failed && !r->memory) {
+		r->memory = true;
+		dvti_fail_memory(r->function, 64);
+	}
+	for (i = 0; !r->memory && i < r->list->n; i++)
+		if (strcmp(r->list->name[i], r->name.at) == 0) {
+			r->used[i] = true;
+			return r->list->array[i];
+		}
+	return NULL;
+}
+
+/* Finds the copies of an array, at most one for each context. Returns their number. */
+static int dvti_restore_copies(dvti_restore *r, const char *prefix, const char *name,
+							   dvt_array **copy) {
+	int k = 0;
+	if ((copy[0] = dvti_restore_find(r, prefix, name, -1)) != NULL)
+		return 1;
+	while (k < DVT_MAX_CONTEXTS && (copy[k] = dvti_restore_find(r, prefix, name, k)) != NULL)
+		k++;
+	return k;
+}
+
+/* Compares the copies of an array with what is expected; extents of 0 are any above 0. Returns
+   their number, 0 with a difference. */
+static int dvti_restore_compare(dvti_restore *r, const char *prefix, const char *name,
+								dvt_shape shape, bool open, dvt_dtype dtype, dvt_array **copy) {
+	int n = dvti_restore_copies(r, prefix, name, copy), k;
+	for (k = 0; k < n; k++) {
+		const dvt_shape saved = copy[k]->shape;
+		if (!(open ? dvti_shape_accepts(shape, saved) && dvti_shape_known(saved)
+				   : dvt_shape_equal(shape, saved)) ||
+			!dvt_shape_equal(saved, copy[0]->shape)) {
+			dvti_text_add(dvti_restore_fault(r, DVT_ERR_SHAPE), "%s%.60s has shape %s, not %s",
+						  prefix, name, dvti_shape_text(saved), dvti_shape_text(shape));
+			return 0;
+		}
+		if (copy[k]->dtype != dtype) {
+			dvti_text_add(dvti_restore_fault(r, DVT_ERR_DTYPE), "%s%.60s is %s, not %s", prefix,
+						  name, dvt_dtype_name(copy[k]->dtype), dvt_dtype_name(dtype));
+			return 0;
+		}
+	}
+	if (n == 0 && !r->memory)
+		dvti_text_add(dvti_restore_fault(r, DVT_ERR_NAME), "%s%.60s is missing", prefix, name);
+	return n;
+}
+
+/* Gives each of `to` contexts a copy: its own, or the mean when their number has changed. */
+static bool dvti_restore_spread(dvt_array **copy, int n, int to) {
+	int k;
+	if (n == to)
+		return true;
+	if (n > 1 && dvt_dtype_is_float(copy[0]->dtype))
+		copy[0] = dvti_copies_average(copy, n);
+	for (k = 1; k < to; k++)
+		copy[k] = copy[0];
+	return copy[0] != NULL;
+}
+
+/* Lists the arrays with this prefix that nothing has used. */
+static void dvti_restore_extra(dvti_restore *r, const char *prefix, const char *where) {
+	int i;
+	for (i = 0; i < r->list->n; i++)
+		if (!r->used[i] && strncmp(r->list->name[i], prefix, strlen(prefix)) == 0)
+			dvti_text_add(dvti_restore_fault(r, DVT_ERR_NAME), "%.60s is not in %s",
+						  r->list->name[i], where);
+}
+
+/* Reads a number of the metadata, or notes that it is missing. */
+static bool dvti_restore_number(dvti_restore *r, const char *key, dvt_dtype dtype, void *value) {
+	if (dvti_noted_number(r->list, key, dtype, value))
+		return true;
+	dvti_text_add(dvti_restore_fault(r, DVT_ERR_NAME), "%s is missing", key);
+	return false;
+}
+
+static void dvti_restore_setting(dvti_restore *r, const char *key, const char *here,
+								 dvt_status code) {
+	const char *saved = dvt_array_list_metadata(r->list, key);
+	if (!saved || strcmp(saved, here) != 0)
+		dvti_text_add(dvti_restore_fault(r, code), "%s is %.60s, here %.60s", key,
+					  saved ? saved : "missing", here);
+}
+
+/* ---- comparing ---- */
+static bool dvti_restore_look_net(dvti_restore *r) {
+	dvt_array *copy[DVT_MAX_CONTEXTS];
+	dvt_ctx_list given;
+	size_t i, k;
+	memset(&given, 0, sizeof given);
+	if (!dvti_named_collect(r->function, r->c->net, &r->named) ||
+		(r->c->ctxs.n && !dvti_ctxs_resolve(r->function, r->c->ctxs, &given)))
+		return false;
+	if (!(r->plan = dvti_plans_new(r->function, r->named.count)))
+		return false;
+	for (i = 0; i < r->named.count; i++) {
+		dvt_param *p = r->named.item[i].param;
+		for (k = 0; k < i && r->named.item[k].param != p; k++)
+			continue;
+		if (k < i ||
+			!dvti_restore_compare(r, "net.", r->named.item[i].name, p->shape, true, p->dtype, copy))
+			continue;
+		r->plan[i].param = p;
+		r->plan[i].shape = copy[0]->shape;
+		r->plan[i].sums = r->c->ctxs.n ? dvti_ctxs_repeat(&r->c->ctxs) : p->sums;
+		r->plan[i].ctxs = given.n ? given : p->ctxs;
+		if (!r->plan[i].ctxs.n && !dvti_ctxs_resolve(r->function, given, &r->plan[i].ctxs))
+			return false;
+	}
+	dvti_restore_extra(r, "net.", "the net");
+	return !r->memory;
+}
+
+/* Returns the plan of a parameter of the net, or NULL. */
+static const dvti_plan *dvti_restore_plan(const dvti_restore *r, const dvt_param *p) {
+	size_t i;
+	for (i = 0; i < r->named.count; i++)
+		if (r->plan[i].param == p)
+			return &r->plan[i];
+	return NULL;
+}
+
+/* Finds the contexts that all trained parameters have afterwards. */
+static bool dvti_restore_trainer_ctxs(dvti_restore *r, const dvt_trainer *t) {
+	int i;
+	for (i = 0; i < t->n; i++) {
+		dvt_param *p = t->trained[i].param;
+		const dvti_plan *plan = dvti_restore_plan(r, p);
+		const dvt_ctx_list *ctxs = plan ? &plan->ctxs : &p->ctxs;
+		if (!ctxs->n)
+			continue;
+		if (!r->ctxs.n)
+			r->ctxs = *ctxs;
+		if (dvti_same_ctxs(&r->ctxs, ctxs))
+			continue;
+		dvti_fail(DVT_ERR_CONTEXT,
+				  "%s: parameter %s would be on other contexts than %s; move them with "
+				  "dvt_params_reset_ctx, or give ctxs",
+				  r->function, dvt_param_name(p), dvt_param_name(t->trained[0].param));
+		return false;
+	}
+	return true;
+}
+
+static void dvti_restore_look_settings(dvti_restore *r, const dvt_optimizer *optimizer) {
+	char text[DVTI_SETTING_SIZE];
+	const char *key;
+	int i;
+	/* The first two are the kind and its number of states, which decide what the states mean. */
+	for (i = 0; (key = dvti_optimizer_setting(optimizer, i, text)) != NULL; i++)
+		if (i < 2 || !r->c->other_settings)
+			dvti_restore_setting(r, key, text, DVT_ERR_VALUE);
+}
+
+static void dvti_restore_look_states(dvti_restore *r, const dvt_trainer *t, int i) {
+	dvt_param *p = t->trained[i].param;
+	const dvti_plan *plan = dvti_restore_plan(r, p);
+	dvt_array *copy[DVT_MAX_CONTEXTS];
+	char name[40];
+	int s;
+	for (s = 0; s < t->states; s++) {
+		snprintf(name, sizeof name, "%d.%d", i, s);
+		if (!dvti_restore_copies(r, "trainer.", name, copy))
+			continue; /* parameter I has had no step */
+		if (!r->ctxs.n || !(plan || dvti_param_ready(p)))
+			dvti_text_add(dvti_restore_fault(r, DVT_ERR_UNINITIALIZED),
+						  "%.60s has states, but no values: set net", dvt_param_name(p));
+		else
+			dvti_restore_compare(r, "trainer.", name, plan ? plan->shape : p->shape, false,
+								 dvti_state_dtype(p->dtype), copy);
+	}
+}
+
+static bool dvti_restore_look_trainer(dvti_restore *r) {
+	const dvt_trainer *t = r->c->trainer;
+	int before = r->n_faults, i;
+	if (!dvti_restore_trainer_ctxs(r, t))
+		return false;
+	r->counts = dvti_restore_find(r, "trainer.", "counts", -1);
+	if (!r->counts) {
+		if (!r->memory)
+			dvti_text_add(dvti_restore_fault(r, DVT_ERR_NAME), "it has no trainer");
+		return !r->memory;
+	}
+	dvti_restore_number(r, "trainer.steps", DVT_I64, &r->steps);
+	dvti_restore_number(r, "trainer.learning_rate", DVT_F64, &r->learning_rate);
+	if (!(r->learning_rate >= 0 && r->learning_rate <= DBL_MAX) || r->steps < 0 ||
+		r->steps > INT64_MAX / 2)
+		dvti_text_add(dvti_restore_fault(r, DVT_ERR_FORMAT), "its rate or step is not valid");
+	dvti_restore_look_settings(r, &t->optimizer);
+	if (r->counts->dtype != DVT_I64 || !dvt_shape_equal(r->counts->shape, DVT_SHAPE(t->n)))
+		dvti_text_add(dvti_restore_fault(r, DVT_ERR_SHAPE),
+					  "its trainer has %s parameters, here %d", dvti_shape_text(r->counts->shape),
+					  t->n);
+	if (r->n_faults > before)
+		return true;
+	for (i = 0; i < t->n; i++) {
+		const int64_t count = ((const int64_t *)dvti_view_of(r->counts).data)[i];
+		if (count < 0 || count > INT64_MAX / 2)
+			dvti_text_add(dvti_restore_fault(r, DVT_ERR_FORMAT), "a step count is not valid");
+		dvti_restore_look_states(r, t, i);
+	}
+	if (r->n_faults == before)
+		dvti_restore_extra(r, "trainer.", "the trainer");
+	return !r->memory;
+}
+
+static void dvti_restore_look_loader(dvti_restore *r) {
+	char text[DVTI_SETTING_SIZE];
+	const char *key;
+	int64_t seed = 0;
+	int i;
+	if (!dvt_array_list_metadata(r->list, "loader.seed")) {
+		dvti_text_add(dvti_restore_fault(r, DVT_ERR_NAME), "it has no loader");
+		return;
+	}
+	dvti_restore_number(r, "loader.seed", DVT_I64, &seed);
+	dvti_restore_number(r, "loader.epoch", DVT_I64, &r->position.epoch);
+	dvti_restore_number(r, "loader.batch", DVT_I64, &r->position.batch);
+	r->position.seed = (uint64_t)seed;
+	for (i = 0; (key = dvti_loader_setting(r->c->loader, i, text)) != NULL; i++)
+		dvti_restore_setting(r, key, text, DVT_ERR_VALUE);
+}
+
+static bool dvti_restore_look_own(dvti_restore *r) {
+	dvt_array *copy[DVT_MAX_CONTEXTS];
+	int i;
+	for (i = 0; i < r->c->n_arrays; i++) {
+		if (!dvti_writable(r->function, r->c->arrays[i]))
+			return false;
+		dvti_restore_compare(r, "array.", r->c->array_names[i], r->c->arrays[i]->shape, false,
+							 r->c->arrays[i]->dtype, copy);
+	}
+	for (i = 0; i < r->c->n_numbers; i++)
+		dvti_restore_compare(r, "number.", r->c->number_names[i], DVT_SCALAR, false, DVT_F64, copy);
+	return !r->memory;
+}
+
+static bool dvti_restore_look(dvti_restore *r) {
+	const dvt_checkpoint *c = r->c;
+	return (!c->net || dvti_restore_look_net(r)) && (!c->trainer || dvti_restore_look_trainer(r)) &&
+		   (!c->loader || (dvti_restore_look_loader(r), true)) && dvti_restore_look_own(r);
+}
+
+/* ---- allocating and copying ---- */
+static bool dvti_restore_fill_net(dvti_restore *r) {
+	dvt_array *copy[DVT_MAX_CONTEXTS];
+	size_t i;
+	for (i = 0; i < r->named.count; i++) {
+		dvti_plan *plan = &r->plan[i];
+		int n = plan->param ? dvti_restore_copies(r, "net.", r->named.item[i].name, copy) : 0;
+		if (n && !(dvti_restore_spread(copy, n, plan->ctxs.n) && dvti_plan_fill_each(plan, copy)))
+			return false;
+	}
+	return !r->memory;
+}
+
+static bool dvti_restore_fill_states(dvti_restore *r, const dvt_trainer *t, int i) {
+	dvt_array *copy[DVT_MAX_CONTEXTS];
+	char name[40];
+	int n, k, s;
+	for (s = 0; s < t->states; s++) {
+		snprintf(name, sizeof name, "%d.%d", i, s);
+		n = dvti_restore_copies(r, "trainer.", name, copy);
+		if (n && !dvti_restore_spread(copy, n, r->ctxs.n))
+			return false;
+		for (k = 0; n && k < r->ctxs.n; k++) {
+			dvt_array *state = dvt_copyto(copy[k], r->ctxs.ctx[k]);
+			if (!state)
+				return false;
+			dvti_scope_take(state);
+			r->replica[(size_t)i * (size_t)r->ctxs.n + (size_t)k].state[s] = state;
+		}
+	}
+	return !r->memory;
+}
+
+static bool dvti_restore_fill_trainer(dvti_restore *r) {
+	const dvt_trainer *t = r->c->trainer;
+	int i;
+	r->replica =
+		(dvti_replica *)dvti_alloc_zero((size_t)t->n * (size_t)r->ctxs.n * sizeof *r->replica);
+	if (!r->replica) {
+		dvti_fail_memory(r->function, (int64_t)t->n * r->ctxs.n * (int64_t)sizeof *r->replica);
+		return false;
+	}
+	for (i = 0; i < t->n; i++)
+		if (!dvti_restore_fill_states(r, t, i))
+			return false;
+	return true;
+}
+
+static bool dvti_restore_fill_own(dvti_restore *r) {
+	int n = r->c->n_arrays, i;
+	r->own = (dvt_array **)dvti_alloc_zero((size_t)n * sizeof *r->own);
+	if (!r->own) {
+		dvti_fail_memory(r->function, (int64_t)n * (int64_t)sizeof *r->own);
+		return false;
+	}
+	for (i = 0; i < n; i++) {
+		dvt_array *copy[DVT_MAX_CONTEXTS];
+		if (!dvti_restore_copies(r, "array.", r->c->array_names[i], copy) ||
+			!(r->own[i] = dvt_copyto(copy[0], r->c->arrays[i]->storage->ctx)))
+			return false;
+	}
+	return true;
+}
+
+static bool dvti_restore_fill_random(dvti_restore *r) {
+	dvt_array *state = dvti_restore_find(r, "random", "", -1);
+	const bool clean = dvt_error_code() == DVT_OK;
+	if (state && state->dtype == DVT_I64)
+		r->streams = dvti_streams_make(r->function, (const int64_t *)dvti_view_of(state).data,
+									   dvt_size(state));
+	if (!r->streams && !r->memory && (!clean || dvt_error_code() == DVT_OK))
+		dvti_fail(DVT_ERR_FORMAT,
+				  "%s: '%.200s' has no random state; set no_random to go on without it",
+				  r->function, r->path);
+	return r->streams != NULL;
+}
+
+/* ---- changing ---- */
+static dvt_status dvti_restore_write_own(const dvti_restore *r) {
+	dvt_status status = DVT_OK;
+	int i;
+	for (i = 0; i < r->c->n_arrays && status == DVT_OK; i++) {
+		status = dvti_copy_elements(r->function, r->c->arrays[i], r->own[i]);
+		if (status == DVT_OK)
+			dvti_written(r->c->arrays[i]);
+	}
+	return status;
+}
+
+static void dvti_restore_commit_trainer(dvti_restore *r, dvt_trainer *t) {
+	dvti_replica *old = t->replica;
+	int n = t->ctxs.n, i;
+	for (i = 0; i < t->n; i++) {
+		dvti_disown(t->trained[i].staging);
+		t->trained[i].staging = NULL;
+		t->trained[i].count = ((const int64_t *)dvti_view_of(r->counts).data)[i];
+	}
+	t->replica = r->replica;
+	t->ctxs = r->ctxs;
+	t->steps = r->steps;
+	t->optimizer.learning_rate = r->learning_rate;
+	r->replica = NULL;
+	dvti_replicas_free(old, (int64_t)t->n * n);
+}
+
+/* The loader and the caller's arrays come first, because they can still fail. */
+static dvt_status dvti_restore_commit(dvti_restore *r) {
+	dvt_checkpoint *c = r->c;
+	dvt_array *copy[DVT_MAX_CONTEXTS];
+	dvt_status status = DVT_OK;
+	int i;
+	if (c->loader)
+		status = dvt_loader_set_state(c->loader, &r->position);
+	if (status == DVT_OK)
+		status = dvti_restore_write_own(r);
+	if (status != DVT_OK)
+		return status;
+	if (c->net)
+		dvti_plans_commit(r->plan, r->named.count);
+	if (c->trainer)
+		dvti_restore_commit_trainer(r, c->trainer);
+	dvti_streams_adopt(r->streams);
+	r->streams = NULL;
+	for (i = 0; i < c->n_numbers; i++)
+		if (dvti_restore_copies(r, "number.", c->number_names[i], copy))
+			c->numbers[i] = *(const double *)dvti_view_of(copy[0]).data;
+	dvti_noted_number(r->list, "epoch", DVT_I64, &c->epoch);
+	dvti_noted_number(r->list, "step", DVT_I64, &c->step);
+	dvti_noted_number(r->list, "metric", DVT_F64, &c->metric);
+	return DVT_OK;
+}
+
+static dvt_status dvti_restore_run(dvti_restore *r) {
+	const dvt_checkpoint *c = r->c;
+	if (!dvti_restore_look(r))
+		return dvti_failure();
+	if (r->n_faults)
+		return dvti_fail(r->code,
+						 "%s: '%.200s' does not fit: %s%s; load it into a run with the same net, "
+						 "optimizer and data",
+						 r->function, r->path, r->fault_text,
+						 r->faults.length < sizeof r->fault_text ? "" : "...");
+	if ((c->net && !dvti_restore_fill_net(r)) || (c->trainer && !dvti_restore_fill_trainer(r)) ||
+		!dvti_restore_fill_own(r) || (!c->no_random && !dvti_restore_fill_random(r)))
+		return dvti_failure();
+	return dvti_restore_commit(r);
+}
+
+DVTI_FN dvt_status dvti_checkpoint_restore(const char *function, dvt_checkpoint *c,
+										   dvt_array_list *list, const char *path) {
+	dvti_restore r;
+	dvt_status status;
+	memset(&r, 0, sizeof r);
+	r.function = function;
+	r.path = path;
+	r.c = c;
+	r.list = list;
+	r.name = dvti_writer_begin();
+	r.faults = dvti_text_begin(r.fault_text, sizeof r.fault_text);
+	r.used = (bool *)dvti_alloc_zero((size_t)list->n * sizeof *r.used);
+	status = r.used ? dvti_restore_run(&r) : dvti_fail_memory(function, list->n);
+	if (c->trainer)
+		dvti_replicas_free(r.replica, (int64_t)c->trainer->n * r.ctxs.n);
+	dvti_plans_drop(r.plan, r.named.count);
+	dvti_named_free(&r.named);
+	dvti_streams_free(r.streams);
+	dvti_free(r.own);
+	dvti_free(r.used);
+	dvti_writer_free(&r.name);
+	return status;
+}
+#endif
+/* ==== end dvt_checkpoint_restore.c ==== */
+/* ==== begin src/7_train/dvt_checkpoint_text.c ==== */
+/* Numbers and settings of checkpoints as text, with the shortest digits that read back as the same
+   number, in any locale. Settings are compared as text. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/7_train/dvt_checkpoint_text.c"
+#endif
+
+#if defined(DVTI_CHECKPOINTS)
+static int dvti_number_write(char text[DVTI_NUMBER_SIZE], dvt_dtype dtype, const void *value) {
+	dvti_print_rules rules;
+	dvti_element_format format;
+	memset(&rules, 0, sizeof rules);
+	rules.style = DVT_PRINT_STR;
+	format = dvti_element_plan(&rules, dtype, value, 1, 0);
+	return dvti_element_text(text, &format, value);
+}
+
+DVTI_FN bool dvti_note_number(const char *function, dvt_array_list *list, const char *key,
+							  dvt_dtype dtype, const void *value) {
+	char text[DVTI_NUMBER_SIZE];
+	dvti_number_write(text, dtype, value);
+	return dvti_array_list_note(function, list, key, text);
+}
+
+DVTI_FN bool dvti_note_int(const char *function, dvt_array_list *list, const char *key,
+						   int64_t value) {
+	return dvti_note_number(function, list, key, DVT_I64, &value);
+}
+
+DVTI_FN bool dvti_noted_number(const dvt_array_list *list, const char *key, dvt_dtype dtype,
+							   void *value) {
+	const char *text = dvt_array_list_metadata(list, key);
+	return text && dvti_number_parse(text, strlen(text), '.', dtype, value, 0) == DVTI_PARSED;
+}
+
+/* ---- settings ---- */
+typedef enum dvti_setting_type {
+	DVTI_SETTING_DOUBLE,
+	DVTI_SETTING_INT64,
+	DVTI_SETTING_BOOL,
+	DVTI_SETTING_ENUM,
+	DVTI_SETTING_STEPS /* schedule.at */
+} dvti_setting_type;
+
+typedef struct dvti_setting {
+	const char *key;
+	dvti_setting_type type;
+	size_t offset;
+} dvti_setting;
+
+static void dvti_setting_number(dvti_text *text, dvt_dtype dtype, const void *value) {
+	char number[DVTI_NUMBER_SIZE];
+	dvti_number_write(number, dtype, value);
+	dvti_text_add(text, "%s%s", text->length ? " " : "", number);
+}
+
+static void dvti_setting_write(const dvti_setting *setting, const void *object,
+							   char out[DVTI_SETTING_SIZE]) {
+	const char *at = (const char *)object + setting->offset;
+	dvti_text text = dvti_text_begin(out, DVTI_SETTING_SIZE);
+	const dvt_schedule *schedule;
+	int i, number;
+	switch (setting->type) {
+	case DVTI_SETTING_DOUBLE:
+		dvti_setting_number(&text, DVT_F64, at);
+		break;
+	case DVTI_SETTING_INT64:
+		dvti_setting_number(&text, DVT_I64, at);
+		break;
+	case DVTI_SETTING_BOOL:
+		dvti_text_add(&text, "%s", *(const bool *)at ? "true" : "false");
+		break;
+	case DVTI_SETTING_ENUM:
+		memcpy(&number, at, sizeof number);
+		dvti_text_add(&text, "%d", number);
+		break;
+	default:
+		schedule = (const dvt_schedule *)at;
+		for (i = 0; i < schedule->n_at; i++)
+			dvti_setting_number(&text, DVT_I64, &schedule->at[i]);
+	}
+}
+
+static const char *dvti_optimizer_name(const dvt_optimizer *o) {
+	switch (o->kind) {
+#define DVTI_ROW(name, kind, make, epsilon, few, many, states, flag, p0, p1, p2, p3, doc) \
+	case DVT_OPTIMIZER_##kind: \
+		return #name;
+		DVTI_OPTIMIZER_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+	default:
+		return o->custom.name ? o->custom.name : "custom";
+	}
+}
+
+/* Everything but the learning rate, which is state: dvt_trainer_set_learning_rate changes it. */
+DVTI_FN const char *dvti_optimizer_setting(const dvt_optimizer *o, int i,
+										   char text[DVTI_SETTING_SIZE]) {
+#define DVTI_FIELD(type, field) \
+	{ "optimizer." #field, type, offsetof(dvt_optimizer, field) }
+	static const dvti_setting setting[] = {
+		DVTI_FIELD(DVTI_SETTING_DOUBLE, weight_decay),
+		DVTI_FIELD(DVTI_SETTING_DOUBLE, momentum),
+		DVTI_FIELD(DVTI_SETTING_BOOL, nesterov),
+		DVTI_FIELD(DVTI_SETTING_DOUBLE, beta1),
+		DVTI_FIELD(DVTI_SETTING_DOUBLE, beta2),
+		DVTI_FIELD(DVTI_SETTING_DOUBLE, rho),
+		DVTI_FIELD(DVTI_SETTING_BOOL, centered),
+		DVTI_FIELD(DVTI_SETTING_DOUBLE, epsilon),
+		DVTI_FIELD(DVTI_SETTING_DOUBLE, clip_gradient),
+		DVTI_FIELD(DVTI_SETTING_ENUM, schedule.kind),
+		DVTI_FIELD(DVTI_SETTING_DOUBLE, schedule.factor),
+		DVTI_FIELD(DVTI_SETTING_DOUBLE, schedule.minimum),
+		DVTI_FIELD(DVTI_SETTING_DOUBLE, schedule.final),
+		DVTI_FIELD(DVTI_SETTING_DOUBLE, schedule.power),
+		DVTI_FIELD(DVTI_SETTING_INT64, schedule.every),
+		DVTI_FIELD(DVTI_SETTING_INT64, schedule.total),
+		{"optimizer.schedule.at", DVTI_SETTING_STEPS, offsetof(dvt_optimizer, schedule)},
+		DVTI_FIELD(DVTI_SETTING_INT64, schedule.warmup),
+		DVTI_FIELD(DVTI_SETTING_DOUBLE, schedule.warmup_begin)};
+#undef DVTI_FIELD
+	if (i == 0) {
+		snprintf(text, DVTI_SETTING_SIZE, "%.300s", dvti_optimizer_name(o));
+		return "optimizer.kind";
+	}
+	if (i == 1) {
+		snprintf(text, DVTI_SETTING_SIZE, "%d", dvti_optimizer_states(o));
+		return "optimizer.states";
+	}
+	if (i - 2 >= DVTI_LENGTH(setting))
+		return NULL;
+	dvti_setting_write(&setting[i - 2], o, text);
+	return setting[i - 2].key;
+}
+
+DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
+										char text[DVTI_SETTING_SIZE]) {
+#define DVTI_FIELD(type, field) \
+	{ "loader." #field, type, offsetof(dvt_loader_desc, field) }
+	static const dvti_setting setting[] = {DVTI_FIELD(DVTI_SETTING_INT64, batch_size),
+										   DVTI_FIELD(DVTI_SETTING_BOOL, shuffle),
+										   DVTI_FIELD(DVTI_SETTING_ENUM, last_batch)};
+#undef DVTI_FIELD
+	int64_t samples;
+	const dvt_loader_desc *desc = dvti_loader_described(loader, &samples);
+	if (i < DVTI_LENGTH(setting)) {
+		dvti_setting_write(&setting[i], desc, text);
+		return setting[i].key;
+	}
+	snprintf(text, DVTI_SETTING_SIZE, "%lld", (long long)samples);
+	return i == DVTI_LENGTH(setting) ? "loader.samples" : NULL;
+}
+#endif
+/* ==== end dvt_checkpoint_text.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 300 "src/devtensor_spine.h"
+#endif
+#endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
 /* Datasets: two arrays in host memory, image and label files in MNIST's format, and transforms of
    another dataset. They are immutable, so loader threads share them. */
@@ -66138,6 +67824,13 @@ DVT_API dvt_status dvt_loader_set_state(dvt_loader *loader, const dvt_loader_sta
 	dvti_mutex_unlock(&loader->lock);
 	return status;
 }
+
+#if defined(DVTI_CHECKPOINTS)
+DVTI_FN const dvt_loader_desc *dvti_loader_described(const dvt_loader *loader, int64_t *samples) {
+	*samples = loader->batcher.data->length;
+	return &loader->desc;
+}
+#endif
 
 #undef DVTI_MAX_WORKERS
 /* ==== end dvt_loader.c ==== */
@@ -68387,7 +70080,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 306 "src/devtensor_spine.h"
+#line 315 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -68444,7 +70137,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 309 "src/devtensor_spine.h"
+#line 318 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -68505,6 +70198,10 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_backward_from(...) dvt_note_status(dvt_backward_from(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_gradients(...) dvt_note_status(dvt_gradients(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_detach(...) dvt_note_site(dvt_detach(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_checkpoint_save(...) dvt_note_status(dvt_checkpoint_save(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_checkpoint_load(...) dvt_note_status(dvt_checkpoint_load(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_checkpoint_latest(...) dvt_note_bool(dvt_checkpoint_latest(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_checkpoint_keep_best(...) dvt_note_status(dvt_checkpoint_keep_best(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_ctx_parse(...) dvt_note_status(dvt_ctx_parse(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_virtual_gpus(...) dvt_note_status(dvt_set_virtual_gpus(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_set_virtual_model(...) dvt_note_status(dvt_set_virtual_model(__VA_ARGS__), __FILE__, __LINE__)
@@ -68956,7 +70653,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 313 "src/devtensor_spine.h"
+#line 322 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

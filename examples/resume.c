@@ -1,5 +1,5 @@
-/* A training that can be stopped at any time and goes on where it was: run it again after Ctrl-C, or
-   after kill -9. The last line is the same, to the last bit, as without an interruption.
+/* A training that can be stopped at any time. Run it again after Ctrl-C, or after kill -9: it goes
+   on where it was. The last line is the same, to the last bit, as without an interruption.
    cc -I. examples/resume.c -lm -ldl -lpthread; ./a.out DIRECTORY [STEPS] */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"

@@ -39,7 +39,8 @@ transpose:a:pX swapaxes:a:pii reshape:a:pS flatten:a:p expand_dims:a:pi squeeze:
 broadcast_to:a:pS contiguous:a:p copyto:a:pC as_in_ctx:a:pC copy:a:p copy_into:a:pp astype:a:pi
 as_in_dtype:a:pi fill:a:pd record_begin:R:ii record_end:v:p is_recording:?: is_training:?:
 attach_grad:e:pi grad:a*:p zero_grad:e:p backward:e:p backward_from:e:ppii gradients:e:ppipiip
-detach:a:p has_history:?:p cpu:C: cpu_id:C:i gpu:C:i tpu:C:i ctx_equal:?:CC ctx_name:s:C
+detach:a:p has_history:?:p checkpoint_save:e:ps checkpoint_load:e:ps checkpoint_latest:?:spz
+checkpoint_keep_best:e:psii cpu:C: cpu_id:C:i gpu:C:i tpu:C:i ctx_equal:?:CC ctx_name:s:C
 ctx_parse:e:sp ctx_list_format:z:Lpz num_gpus:i: gpu_reason:s: try_gpu:C:i num_tpus:i:
 try_tpu_gpu:C:i try_all_gpus:L: try_all_gpus_or_cpu:L: default_ctx:C: ctx_scope_begin:H:C
 ctx_scope_end:v:p set_virtual_gpus:e:iq set_virtual_model:e:p virtual_seconds:d: device_query:e:Cp

@@ -49,6 +49,10 @@
 #undef dvt_backward_from
 #undef dvt_gradients
 #undef dvt_detach
+#undef dvt_checkpoint_save
+#undef dvt_checkpoint_load
+#undef dvt_checkpoint_latest
+#undef dvt_checkpoint_keep_best
 #undef dvt_ctx_parse
 #undef dvt_set_virtual_gpus
 #undef dvt_set_virtual_model

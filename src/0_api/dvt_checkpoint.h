@@ -12,9 +12,8 @@
        c.metric = accuracy;
        dvt_checkpoint_keep_best(&c, "run", 3, DVT_LARGEST);
 
-   Files are safetensors with metadata and a checksum of everything in them. Saving replaces a file
-   only when the new one is complete and on the disk, so a killed process leaves the old or the new
-   file. On the same contexts, a resumed run computes the same bits as one that was not
+   Files are safetensors with metadata and a checksum of everything in them. A file is replaced when
+   the new one is complete and on the disk: a killed process leaves the old or the new one. On the same contexts, a resumed run computes the same bits as one that was not
    interrupted. */
 
 /* The parts of a run. All zeros is an empty checkpoint with the random state. Saving reads the
@@ -50,8 +49,8 @@ DVT_API dvt_status dvt_checkpoint_save(const dvt_checkpoint *c, const char *path
    of the optimizer and the loader. The base learning rate is the file's.
    On another number of contexts than before, copies that differed (running statistics) become their
    mean. Later bits then depend on how batches are split.
-   Errors: IO, FORMAT (no checkpoint, or damaged), NAME, SHAPE, DTYPE, VALUE (settings), CONTEXT,
-   UNINITIALIZED (a trainer of parameters that have no values and are not in net). */
+   Errors: IO, FORMAT (no checkpoint, or damaged), NAME, SHAPE, DTYPE, VALUE (settings), CONTEXT;
+   UNINITIALIZED (a trainer whose parameters have no values). */
 DVT_API dvt_status dvt_checkpoint_load(dvt_checkpoint *c, const char *path);
 /* Finds the complete checkpoint of the directory that is furthest in training: by step, then epoch,
    then time. Writes its path and returns true. Returns false without an error if there is none, or

@@ -101,7 +101,8 @@ struct dvti_streams;
 DVTI_FN dvt_array *dvti_streams_state(const char *function);
 /* Makes streams from such a state. Returns NULL with HOST_MEMORY set, or without an error when the
    state is none. */
-DVTI_FN struct dvti_streams *dvti_streams_make(const char *function, const int64_t *state, int64_t n);
+DVTI_FN struct dvti_streams *dvti_streams_make(const char *function, const int64_t *state,
+                                               int64_t n);
 /* Replaces the streams of the process by these, and frees both. NULL is allowed. */
 DVTI_FN void dvti_streams_adopt(struct dvti_streams *streams);
 DVTI_FN void dvti_streams_free(struct dvti_streams *streams);

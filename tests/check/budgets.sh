@@ -4,8 +4,10 @@
 # versions of GCC get another 15 %. A change that needs more raises a limit here and says why.
 # `make bench-budgets` measures seconds. Environment: BUILD, CC, LIBRARY.
 . tests/lib.sh
-HEADER=2700000 # bytes of devtensor.h; the aim is 2300000
-TEXT=1250000   # bytes of text at -O2; the aim is 1000000
+# Raised for formats, recurrent layers, losses, reports, checkpoints and processes: 110 functions
+# took 350 KB of the header and 100 KB of text. DEVTENSOR_NO_FORMATS and _NO_NN leave them out.
+HEADER=3060000 # bytes of devtensor.h; the aim is 2300000
+TEXT=1355000   # bytes of text at -O2; the aim is 1000000
 AVX2=254       # functions of the ISA target, one for each elementwise row and float type,
 AVX512=272     # and one for each family of kernels
 
