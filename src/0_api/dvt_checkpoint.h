@@ -13,8 +13,8 @@
        dvt_checkpoint_keep_best(&c, "run", 3, DVT_LARGEST);
 
    Files are safetensors with metadata and a checksum of everything in them. A file is replaced when
-   the new one is complete and on the disk: a killed process leaves the old or the new one. On the same contexts, a resumed run computes the same bits as one that was not
-   interrupted. */
+   the new one is complete and on the disk: a killed process leaves the old or the new one. On the
+   same contexts, a resumed run computes the same bits as one that was not interrupted. */
 
 /* The parts of a run. All zeros is an empty checkpoint with the random state. Saving reads the
    fields. Loading fills the objects, arrays and numbers that they name, and sets epoch, step and
