@@ -392,8 +392,7 @@ static bool dvti_streams_take_stream(dvti_stream *stream, const int64_t **at, in
                                      bool *memory) {
     const int64_t *from = dvti_streams_take(at, left, 6);
     int g;
-    if (!from || from[0] < DVT_DEVICE_CPU || from[0] > DVT_DEVICE_GPU || from[1] < 0 ||
-        from[1] > INT_MAX)
+    if (!from || from[0] < 0 || from[0] > INT_MAX || from[1] < 0 || from[1] > INT_MAX)
         return false;
     stream->ctx.type = (dvt_device_type)from[0];
     stream->ctx.id = (int)from[1];

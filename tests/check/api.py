@@ -121,7 +121,8 @@ def check_switches_and_environment():
         check(False, f"{name} is read from the environment, and dvt_config.h does not list it")
     for name in sorted(variables - asked):
         check(False, f"dvt_config.h lists the variable {name}, which nothing reads")
-    built = read("tests/compile/run.sh") + read("tests/compile/smoke.c")
+    built = "".join(read(f"tests/{file}")
+                    for file in ("compile/run.sh", "compile/smoke.c", "mpi/run.sh"))
     for name in sorted(switches):
         check(re.search(rf"(\b|-D)({name}|{name.replace('DEVTENSOR_', '')})\b", built),
               f"{name} is built by no test: add it to tests/compile/run.sh")
