@@ -162,6 +162,7 @@ static inline void golden_release(void *user, void *block) {
    Returns the number of failures. The bound ends a sweep that never succeeds: a recurrent training
    step takes 494 allocations, and above 500 with AddressSanitizer, where blocks are not pooled. */
 enum { GOLDEN_ALLOCATIONS = 5000 };
+
 static inline int golden_out_of_memory(int (*action)(void)) {
     dvt_allocator failing = {golden_alloc, golden_resize, golden_release, NULL};
     long n;
