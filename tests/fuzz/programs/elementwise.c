@@ -46,7 +46,7 @@ bool fuzz_unary_value(const char *name, dvt_dtype dtype, fuzz_value x, fuzz_valu
     else if (IS("abs"))
         r = fabs(d);
     else if (IS("sign"))
-        r = d > 0 ? 1 : d < 0 ? -1 : d;
+        r = d > 0 ? 1 : d < 0 ? -1 : d != d ? d : 0;
     else if (IS("square"))
         r = d * d;
     else if (IS("relu"))
