@@ -19,7 +19,7 @@ prints() { # checks that a line of the last run's output matches
         tail -n 5 "$output"
     fi
 }
-PROGRAMS=${PROGRAMS:-hello residual cplusplus run}
+PROGRAMS=${PROGRAMS:-hello residual cplusplus generate run}
 for program in $PROGRAMS; do
     if [ $program = cplusplus ] && ! has "$CXX"; then
         skip examples/cplusplus.cpp "$CXX is not installed"
@@ -29,6 +29,7 @@ for program in $PROGRAMS; do
         name="examples/$program with $gpus virtual GPUs"
         arguments=
         [ $program = run ] && arguments="--epochs 1 --xavier --curve curve.svg"
+        [ $program = generate ] && arguments=$PWD/tests/golden/torch/transformer.safetensors
         run $gpus $program $arguments
         code=$?
         if [ $code -ne 0 ]; then
@@ -42,6 +43,7 @@ for program in $PROGRAMS; do
         case $program in
         hello) prints "<NDArray 2x3 @$device>" ;;
         residual) prints "^loss 0[.]" ;;
+        generate) prints "^The library [a-z]" ;;
         cplusplus)
             prints "caught: dvt_matmul" && prints "^step 60, loss 0[.]00" &&
             prints "arrays alive: 0" ;;

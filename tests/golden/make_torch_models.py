@@ -1,12 +1,16 @@
-"""Writes torch/layers.safetensors: layers, with their inputs and the results of PyTorch.
+"""Writes layers, and whole models, with their inputs and the results of PyTorch, to torch/.
 
 Run with PyTorch 2 (python3 -m pip install torch safetensors); the tests themselves need no Python. The weights are drawn
 from fixed seeds. Other versions of PyTorch may round the last digits otherwise, so the committed files are the reference.
 
     layers.safetensors   float64. CASE.weight.*: a state_dict. CASE.x, .h0, .q ..: inputs. CASE.y, .hn ..: results.
                          CASE.grad.*: gradients of sum(y * cos(0, 1, 2, ..)), and the same with hn and cn
+    cnn.safetensors      float32, the state_dict of a convolutional net in evaluation
+    lstm.safetensors     float32, the state_dict of an LSTM on tokens
+    models.safetensors   cnn.x, cnn.y; lstm.x, lstm.y: inputs and results of the two
 """
 import os
+import sys
 
 import torch
 from safetensors.torch import save_file
@@ -83,6 +87,39 @@ def layers():
     save("layers.safetensors", out)
 
 
+# ---- whole models ----
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(20, 6)
+        self.lstm = nn.LSTM(6, 8, num_layers=2, batch_first=True)
+        self.head = nn.Linear(8, 5)
+
+    def forward(self, tokens):
+        return self.head(self.lstm(self.embedding(tokens))[0])
+
+
+def models():
+    torch.manual_seed(7)
+    cnn = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 8, 3),
+                        nn.ReLU(), nn.Flatten(), nn.Linear(8 * 4 * 4, 10))
+    nn.init.uniform_(cnn[1].weight, 0.5, 2)
+    nn.init.uniform_(cnn[1].bias, -1, 1)
+    for _ in range(5):  # moves the running statistics
+        cnn(torch.randn(8, 1, 12, 12) * 2 + 1)
+    lstm = Tagger()
+    x, tokens = torch.randn(3, 1, 12, 12), torch.randint(20, (3, 7))
+    with torch.no_grad():
+        out = {"cnn.x": x, "cnn.y": cnn.eval()(x), "lstm.x": tokens, "lstm.y": lstm(tokens)}
+    save("cnn.safetensors", cnn.state_dict())
+    save("lstm.safetensors", lstm.state_dict())
+    save("models.safetensors", out)
+
+
 if __name__ == "__main__":
     os.makedirs(HERE, exist_ok=True)
-    layers()
+    parts = sys.argv[1:] or ["layers", "models"]
+    if "layers" in parts:
+        layers()
+    if "models" in parts:
+        models()
