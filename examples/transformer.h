@@ -118,8 +118,8 @@ static inline dvt_block *transformer_layer_new(int64_t units, int64_t heads, int
     return self;
 }
 
-/* Forgets all tokens. With `on`, each forward call continues the tokens of the calls before, so
-   that a text is written in time proportional to its length for each character. */
+/* Forgets all tokens. With `on`, each forward call continues the tokens of the calls before: a
+   character of a text then takes one token's work, not that of the whole text. */
 static inline void transformer_remember(dvt_block *net, bool on) {
     int i;
     for (i = 1; i < dvt_block_len(net) - 2; i++) {
