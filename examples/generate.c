@@ -16,8 +16,9 @@ static dvt_array *encode(const char *text, dvt_ctx ctx) {
     for (i = 0; tokens && i < n; i++) {
         const char *at = strchr(alphabet, text[i]);
         if (!at) {
-            fprintf(stderr, "generate: the net does not know the character '%c'; it knows %s\n",
-                    text[i], alphabet);
+            fprintf(stderr,
+                    "generate: the net does not know the byte 0x%02x of the prompt; use only %s\n",
+                    (unsigned)(unsigned char)text[i], alphabet);
             break;
         }
         tokens[i] = at - alphabet;
@@ -49,7 +50,10 @@ int main(int argc, char **argv) {
     dvt_block *net = file ? transformer_load(path, file, dev) : NULL;
     alphabet = file ? dvt_array_list_metadata(file, "vocabulary") : NULL;
     if (!net || !alphabet) {
-        fprintf(stderr, "generate: %s has no transformer of characters. %s\n", path, dvt_error());
+        fprintf(stderr,
+                "generate: %s is not a transformer of characters; expected a file of "
+                "tests/golden/make_torch_transformer.py. %s\n",
+                path, dvt_error());
         return 1;
     }
     if (!*prompt) {
