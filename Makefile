@@ -106,6 +106,7 @@ help:
 	@echo 'make bench-blocks     predicted blocks of products and others, in a minute; ISA, OUT=file'
 	@echo 'make bench-before     BASE=commit: the same rows, before and now, without other libraries'
 	@echo 'make bench-budgets    bytes, compile times, sizes; make bench-accuracy: LeNet'
+	@echo 'make bench-gpu-host   the cost of GPU operations on the host, without a GPU'
 	@echo 'make bench-jit        time to compile the CUDA kernels without a cache'
 	@echo 'make bench-misses     simulated cache misses of products; CACHES="32K/8 512K/8"'
 	@echo 'make bench-neon-model modeled cycles of the loops on 64-bit ARM cores, by llvm-mca'
@@ -257,10 +258,13 @@ gpu-pack: $(GPU_PROGRAMS)
 gpu-report:
 	@$(PYTHON) bench/gpu/report.py "$(or $(DIR),build/gpu-first)"
 
-$B/bench/gpu/ours: %: %.program.o $(LIBRARY)
+bench-gpu-host: $B/bench/gpu/host_cost
+	@$(ENVIRONMENT) OUT="$(or $(OUT),bench/results)" sh bench/gpu/host_cost.sh
+
+$B/bench/gpu/ours $B/bench/gpu/host_cost: %: %.program.o $(LIBRARY)
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
-.PHONY: gpu-first gpu-pack gpu-report
+.PHONY: gpu-first gpu-pack gpu-report bench-gpu-host
 
 # Compares the kernels of BASE=commit with those of the working tree, row by row. ROW=text selects
 # rows.

@@ -34,9 +34,7 @@ class Processor(typing.NamedTuple):
 
     @property
     def title(self):
-        core = CORES.get(self.kind)
-        return (f"{self.model} {self.kind}" + (f" ({core})" if core else "") +
-                f", {ISA_NAMES.get(self.isa, self.isa)}")
+        return f"{named(self.model, self.kind)}, {ISA_NAMES.get(self.isa, self.isa)}"
 
 
 def fields():
@@ -66,20 +64,38 @@ def caches():
     return ", ".join(found) or "caches unknown"
 
 
+def kind_of(info):
+    """Returns vendor, family and model; info: the result of fields()."""
+    if "vendor_id" in info:
+        vendor = VENDORS.get(info["vendor_id"], info["vendor_id"].lower())
+        return f"{vendor}-{int(info['cpu family']):02x}-{int(info['model']):02x}"
+    if "CPU implementer" in info:
+        return f"arm-{int(info['CPU implementer'], 0):02x}-{int(info['CPU part'], 0):03x}"
+    return re.sub(r"\W+", "-", platform.machine().lower()) or "unknown"
+
+
+def model_of(info):
+    return " ".join(info.get("model name", platform.machine()).split())
+
+
+def named(model, kind):
+    """Returns the name for a heading: "AMD EPYC amd-19-11 (Zen 4)"."""
+    return f"{model} {kind}" + (f" ({CORES[kind]})" if kind in CORES else "")
+
+
 def this_processor(program):
     """Returns this processor; program: our runner, which knows the ISA target."""
     info = fields()
-    if "vendor_id" in info:
-        vendor = VENDORS.get(info["vendor_id"], info["vendor_id"].lower())
-        kind = f"{vendor}-{int(info['cpu family']):02x}-{int(info['model']):02x}"
-    elif "CPU implementer" in info:
-        kind = f"arm-{int(info['CPU implementer'], 0):02x}-{int(info['CPU part'], 0):03x}"
-    else:
-        kind = re.sub(r"\W+", "-", platform.machine().lower()) or "unknown"
+    kind = kind_of(info)
     asked = os.environ.get("DEVTENSOR_ISA")
     isa = subprocess.run([program, "isa"], capture_output=True, text=True,
                          check=True).stdout.strip()
     if asked and asked != isa:
         raise SystemExit(f"DEVTENSOR_ISA={asked}: this processor or build has no such ISA target")
-    model = " ".join(info.get("model name", platform.machine()).split())
-    return Processor(kind, model, caches(), isa, "avx512f" in info.get("flags", "").split())
+    return Processor(kind, model_of(info), caches(), isa, "avx512f" in info.get("flags", "").split())
+
+
+if __name__ == "__main__":  # for scripts: the kind, and the name on a second line
+    about = fields()
+    print(kind_of(about))
+    print(named(model_of(about), kind_of(about)))

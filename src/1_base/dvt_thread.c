@@ -41,6 +41,37 @@ DVT_API double dvt_seconds(void) {
     return dvti_now();
 }
 
+#if DVTI_LINUX && defined(MADV_WIPEONFORK)
+/* The id, in a page that a forked child finds full of zeros. Asking the system takes 0.3 us in some
+   virtual machines, and operations on a GPU ask three times. A fork handler would miss children
+   that are made by a bare system call. */
+static dvti_atomic dvti_process_page; /* the address; 0: not mapped yet; 1: not available */
+
+static DVTI_RARE int64_t dvti_process_ask(void) {
+    const int64_t id = (int64_t)getpid();
+    const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+    int64_t page = dvti_atomic_load(&dvti_process_page);
+    if (!page) {
+        void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        const bool wiped = at != MAP_FAILED && madvise(at, bytes, MADV_WIPEONFORK) == 0;
+        page = wiped ? (int64_t)(uintptr_t)at : 1;
+        if (!dvti_atomic_swap(&dvti_process_page, 0, page) || !wiped) {
+            if (at != MAP_FAILED)
+                munmap(at, bytes);
+            return id;
+        }
+    }
+    if (page != 1)
+        dvti_atomic_store((dvti_atomic *)(uintptr_t)page, id);
+    return id;
+}
+
+DVTI_FN int64_t dvti_process_id(void) {
+    const int64_t page = dvti_atomic_load(&dvti_process_page);
+    const int64_t id = page > 1 ? dvti_atomic_load((dvti_atomic *)(uintptr_t)page) : 0;
+    return id ? id : dvti_process_ask();
+}
+#else
 DVTI_FN int64_t dvti_process_id(void) {
 #if defined(_WIN32)
     return (int64_t)GetCurrentProcessId();
@@ -48,6 +79,7 @@ DVTI_FN int64_t dvti_process_id(void) {
     return (int64_t)getpid();
 #endif
 }
+#endif
 
 DVTI_FN void *dvti_library_open(const char *name) {
 #if defined(_WIN32)

@@ -46,21 +46,39 @@ static dvt_status dvti_cuda_over_limit(dvti_device *device, const char *function
                      (long long)dvti_atomic_load(&device->limit));
 }
 
+/* Returns a block of new memory, or NULL with the error set. */
+static DVTI_RARE dvti_cuda_block *dvti_cuda_new_block(dvti_cuda_gpu *gpu, const char *function,
+                                                      int64_t bytes) {
+    dvti_cuda_block *block = NULL;
+    bool pushed;
+    dvti_cu_result result = dvti_cuda_enter(gpu->physical, &pushed);
+    if (result != DVTI_CU_OK) {
+        dvti_cuda_failed(gpu, function, "cuCtxPushCurrent_v2", result);
+        return NULL;
+    }
+    block = dvti_cuda_take_after_trim(gpu, bytes, &result);
+    if (!block && result == DVTI_CU_OUT_OF_MEMORY)
+        dvti_cuda_full(gpu, function, bytes);
+    else if (!block && result != DVTI_CU_OK)
+        dvti_cuda_failed(gpu, function, "cuMemAlloc_v2", result);
+    else if (!block)
+        dvti_fail_memory(function, (int64_t)sizeof *block);
+    dvti_cuda_leave(pushed);
+    return block;
+}
+
 static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *function, int64_t bytes,
                                           void **out) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     dvti_cuda_block *block;
-    dvti_cu_result result;
     int64_t used, limit = dvti_atomic_load(&device->limit);
     if (limit && bytes > limit - dvti_atomic_load(&device->used))
         return dvti_cuda_over_limit(device, function, bytes);
-    block = dvti_cuda_take_after_trim(gpu, bytes, &result);
-    if (!block && result == DVTI_CU_OUT_OF_MEMORY)
-        return dvti_cuda_full(gpu, function, bytes);
-    if (!block && result != DVTI_CU_OK)
-        return dvti_cuda_failed(gpu, function, "cuMemAlloc_v2", result);
+    block = dvti_cuda_take_free(&gpu->memory, bytes);
     if (!block)
-        return dvti_fail_memory(function, (int64_t)sizeof *block);
+        block = dvti_cuda_new_block(gpu, function, bytes);
+    if (!block)
+        return dvti_failure();
     used = dvti_atomic_add(&device->used, bytes);
     if (used > dvti_atomic_load(&device->peak))
         dvti_atomic_store(&device->peak, used);
@@ -73,11 +91,10 @@ static dvt_status dvti_cuda_acquire(dvti_device *device, const char *function, i
                                     void **out) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     dvt_status status;
-    bool pushed;
-    if (!dvti_cuda_begin(gpu, function, &pushed))
+    if (!dvti_cuda_lock(gpu, function))
         return dvti_failure();
     status = dvti_cuda_acquire_block(device, function, bytes, out);
-    dvti_cuda_end(gpu, pushed);
+    dvti_mutex_unlock(&gpu->lock);
     return status;
 }
 
@@ -92,7 +109,9 @@ static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
         return;
     dvti_mutex_lock(&gpu->lock);
     block = dvti_cuda_block_at(&gpu->memory, at);
-    if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
+    /* Without memory that other streams use, nothing is asked of the driver. */
+    if (!gpu->physical->lost &&
+        (gpu->n_places == 0 || dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK)) {
         dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
                                  dvti_cuda_touch(gpu, block->at, block->size, true));
         dvti_cuda_leave(pushed);

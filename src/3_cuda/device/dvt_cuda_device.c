@@ -15,13 +15,8 @@ DVTI_FN const dvti_cuda_physical *dvti_cuda_physical_of(const dvti_cuda_gpu *gpu
 }
 
 DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_physical *physical, bool *pushed) {
-    const dvti_cuda_driver *cu = dvti_cuda();
-    dvti_cu_context current = NULL;
-    dvti_cu_result result;
-    *pushed = false;
-    if (cu->cuCtxGetCurrent(&current) == DVTI_CU_OK && current == physical->context)
-        return DVTI_CU_OK;
-    result = cu->cuCtxPushCurrent_v2(physical->context);
+    /* Also if it is current already: asking for that costs a call of the driver as well. */
+    dvti_cu_result result = dvti_cuda()->cuCtxPushCurrent_v2(physical->context);
     *pushed = result == DVTI_CU_OK;
     return result;
 }

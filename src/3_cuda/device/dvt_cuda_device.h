@@ -41,6 +41,8 @@ typedef struct dvti_cuda_memory {
         fresh; /* counts: requests served from the cache; segments from the driver */
 } dvti_cuda_memory;
 
+/* Returns a busy block of cached memory, without a call of the driver. NULL: there is none. */
+DVTI_FN dvti_cuda_block *dvti_cuda_take_free(dvti_cuda_memory *memory, int64_t bytes);
 /* Returns a busy block. NULL: the driver is out of memory (*result is its error), or host memory is
    exhausted (*result is 0). */
 DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
@@ -182,8 +184,10 @@ DVTI_FN void dvti_cuda_chunk_give(dvti_cuda_chunk *chunk);
 DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu);
 
 /* ---- failures (dvt_cuda_error.c) ---- */
-/* Locks the gpu and makes its context current. Returns false with the error set if the gpu is lost,
-   or was opened by the parent of a forked process. */
+/* Locks the gpu. Returns false with the error set if the gpu is lost, or was opened by the parent of
+   a forked process. */
+DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function);
+/* Locks the gpu and makes its context current; fails as dvti_cuda_lock does. */
 DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed);
 DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed);
 /* Converts a result to a status; sets the error unless it is OK. An error that ends the context is

@@ -175,9 +175,7 @@ DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
 }
 
 /* ---- entry and exit ---- */
-DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed) {
-    dvti_cu_result result;
-    *pushed = false;
+DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function) {
     if (gpu->process != dvti_process_id()) { /* the parent may have held the lock */
         dvti_fail(DVT_ERR_FORKED,
                   "%s: %s was opened before this process was forked, and CUDA cannot be used in a "
@@ -186,11 +184,18 @@ DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pus
         return false;
     }
     dvti_mutex_lock(&gpu->lock);
-    if (gpu->physical->lost) {
-        dvti_cuda_report_lost(gpu, function);
-        dvti_mutex_unlock(&gpu->lock);
+    if (!gpu->physical->lost)
+        return true;
+    dvti_cuda_report_lost(gpu, function);
+    dvti_mutex_unlock(&gpu->lock);
+    return false;
+}
+
+DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed) {
+    dvti_cu_result result;
+    *pushed = false;
+    if (!dvti_cuda_lock(gpu, function))
         return false;
-    }
     result = dvti_cuda_enter(gpu->physical, pushed);
     if (result == DVTI_CU_OK)
         return true;

@@ -168,27 +168,41 @@ static void dvti_cuda_split(dvti_cuda_memory *memory, dvti_cuda_block *block, in
     dvti_cuda_bin_add(memory, tail);
 }
 
-DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
-                                        dvti_cu_result *result) {
-    int64_t size;
-    dvti_cuda_block *block;
-    *result = bytes > INT64_MAX / 2 ? DVTI_CU_OUT_OF_MEMORY
-                                    : DVTI_CU_OK; /* rounding up must not overflow */
-    if (*result != DVTI_CU_OK || !dvti_cuda_buckets_ready(memory))
-        return NULL;
-    size = (DVTI_MAX(bytes, 1) + DVTI_CUDA_UNIT - 1) / DVTI_CUDA_UNIT * DVTI_CUDA_UNIT;
-    block = dvti_cuda_best(memory, size <= DVTI_CUDA_SMALL, size);
-    if (block) {
-        dvti_cuda_bin_remove(memory, block);
-        memory->reused++;
-    } else
-        block = dvti_cuda_segment(memory, size, result);
-    if (!block)
-        return NULL;
+static int64_t dvti_cuda_rounded(int64_t bytes) {
+    return (DVTI_MAX(bytes, 1) + DVTI_CUDA_UNIT - 1) / DVTI_CUDA_UNIT * DVTI_CUDA_UNIT;
+}
+
+/* Returns the block, which is in no bin, as a busy one of that size. */
+static dvti_cuda_block *dvti_cuda_use(dvti_cuda_memory *memory, dvti_cuda_block *block,
+                                      int64_t size) {
     dvti_cuda_split(memory, block, size);
     block->busy = true;
     dvti_cuda_bucket_add(memory, block);
     return block;
+}
+
+DVTI_FN dvti_cuda_block *dvti_cuda_take_free(dvti_cuda_memory *memory, int64_t bytes) {
+    int64_t size;
+    dvti_cuda_block *block;
+    if (bytes > INT64_MAX / 2 || !dvti_cuda_buckets_ready(memory)) /* rounding up would overflow */
+        return NULL;
+    size = dvti_cuda_rounded(bytes);
+    block = dvti_cuda_best(memory, size <= DVTI_CUDA_SMALL, size);
+    if (!block)
+        return NULL;
+    dvti_cuda_bin_remove(memory, block);
+    memory->reused++;
+    return dvti_cuda_use(memory, block, size);
+}
+
+DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
+                                        dvti_cu_result *result) {
+    dvti_cuda_block *block = dvti_cuda_take_free(memory, bytes);
+    *result = block || bytes <= INT64_MAX / 2 ? DVTI_CU_OK : DVTI_CU_OUT_OF_MEMORY;
+    if (block || *result != DVTI_CU_OK || !dvti_cuda_buckets_ready(memory))
+        return block;
+    block = dvti_cuda_segment(memory, dvti_cuda_rounded(bytes), result);
+    return block ? dvti_cuda_use(memory, block, dvti_cuda_rounded(bytes)) : NULL;
 }
 
 /* ---- releasing ---- */

@@ -65,7 +65,6 @@ enum {
     X(cuDeviceTotalMem_v2, (size_t * bytes, dvti_cu_device device))                                \
     X(cuDeviceGetAttribute, (int *value, int attribute, dvti_cu_device device))                    \
     X(cuDevicePrimaryCtxRetain, (dvti_cu_context * context, dvti_cu_device device))                \
-    X(cuCtxGetCurrent, (dvti_cu_context * context))                                                \
     X(cuCtxPushCurrent_v2, (dvti_cu_context context))                                              \
     X(cuCtxPopCurrent_v2, (dvti_cu_context * context))                                             \
     X(cuMemGetInfo_v2, (size_t * available, size_t * total))                                       \

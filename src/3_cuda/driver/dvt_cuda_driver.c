@@ -3,7 +3,8 @@
 #include "3_cuda/dvt_cuda.h"
 
 typedef struct dvti_cuda_state {
-    bool tried, usable;
+    dvti_atomic tried; /* 1: the other members no longer change */
+    bool usable;
     int64_t process;
     dvti_cuda_driver driver;
     int version, count;
@@ -133,14 +134,19 @@ static void dvti_cuda_try(dvti_cuda_state *s) {
     s->usable = true;
 }
 
-static const dvti_cuda_state *dvti_cuda_tried(void) {
-    dvti_cuda_state *s = &dvti_cuda_the_state;
+static DVTI_RARE void dvti_cuda_try_once(dvti_cuda_state *s) {
     dvti_mutex_lock(&dvti_cuda_state_lock);
-    if (!s->tried) {
+    if (!dvti_atomic_load(&s->tried)) {
         dvti_cuda_try(s);
-        s->tried = true;
+        dvti_atomic_publish(&s->tried, 1);
     }
     dvti_mutex_unlock(&dvti_cuda_state_lock);
+}
+
+static const dvti_cuda_state *dvti_cuda_tried(void) {
+    dvti_cuda_state *s = &dvti_cuda_the_state;
+    if (!dvti_atomic_load(&s->tried))
+        dvti_cuda_try_once(s);
     return s;
 }
 

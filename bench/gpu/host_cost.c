@@ -1,0 +1,188 @@
+/* The host's cost of operations on a GPU, without a GPU: the driver is null_driver.c, which does
+   nothing, so that the time is devtensor's own. Also counts launches and the driver's other calls.
+   Writes a table to standard output, as host_cost.sh asks for.
+
+     make bench-gpu-host */
+#include "examples/lenet.h"
+#include <dlfcn.h>
+
+#define ROUNDS 31
+#define CALLS 2000
+#define STEPS 50
+#define BATCH 256
+
+typedef const char *calls_of(int i, long long *calls);
+
+static calls_of *calls_by_name;
+static dvt_array *a, *b, *vector, *condition, *images, *labels;
+static dvt_block *net;
+static dvt_trainer *trainer;
+
+/* ---- what is measured ---- */
+static dvt_array *add(void) {
+    return dvt_add(a, b);
+}
+
+static dvt_array *add_in_place(void) {
+    return dvt_add_(a, b);
+}
+
+static dvt_array *add_row(void) {
+    return dvt_add(a, vector);
+}
+
+static dvt_array *mul_scalar(void) {
+    return dvt_mul_scalar(a, 0.5);
+}
+
+static dvt_array *exponential(void) {
+    return dvt_exp(b);
+}
+
+static dvt_array *where(void) {
+    return dvt_where(condition, a, b);
+}
+
+static dvt_array *sum_rows(void) {
+    return dvt_sum(b, DVT_AXES(1));
+}
+
+static dvt_array *softmax(void) {
+    return dvt_softmax(b, 1);
+}
+
+static dvt_array *matmul(void) {
+    return dvt_matmul(a, b);
+}
+
+static dvt_array *copy(void) {
+    return dvt_copy(b);
+}
+
+static dvt_array *empty(void) {
+    return dvt_empty(DVT_SHAPE(32, 32), DVT_F32, dvt_gpu(0));
+}
+
+static dvt_array *predict(void) {
+    return dvt_block_forward(net, images);
+}
+
+/* One step of SGD on a batch that is on the GPU. The loss stays there. */
+static dvt_array *train(void) {
+    dvt_array *losses = NULL;
+    DVT_RECORD {
+        losses = dvt_loss_softmax_cross_entropy(dvt_block_forward(net, images), labels);
+    }
+    must(dvt_backward(losses) == DVT_OK, "dvt_backward");
+    must(dvt_trainer_step(trainer, BATCH) == DVT_OK, "dvt_trainer_step");
+    return losses;
+}
+
+typedef struct measured {
+    const char *name;
+    dvt_array *(*call)(void);
+    int calls;
+} measured;
+
+static const measured cases[] = {
+    {"dvt_add, 32 x 32", add, CALLS},
+    {"dvt_add_, in place", add_in_place, CALLS},
+    {"dvt_add of a row", add_row, CALLS},
+    {"dvt_mul_scalar", mul_scalar, CALLS},
+    {"dvt_exp", exponential, CALLS},
+    {"dvt_where", where, CALLS},
+    {"dvt_sum of rows", sum_rows, CALLS},
+    {"dvt_softmax", softmax, CALLS},
+    {"dvt_matmul, 32 x 32", matmul, CALLS},
+    {"dvt_copy", copy, CALLS},
+    {"dvt_empty", empty, CALLS},
+    {"LeNet, predict 256", predict, STEPS},
+    {"LeNet, train 256 by SGD", train, STEPS},
+};
+
+/* ---- measuring ---- */
+typedef struct counts {
+    long long launches, others;
+} counts;
+
+static counts count_calls(void) {
+    counts n = {0, 0};
+    const char *name;
+    long long calls;
+    int i;
+    for (i = 0; (name = calls_by_name(i, &calls)) != NULL; i++)
+        if (strcmp(name, "cuLaunchKernel") == 0)
+            n.launches += calls;
+        else
+            n.others += calls;
+    return n;
+}
+
+static int by_size(const void *x, const void *y) {
+    double p = *(const double *)x, q = *(const double *)y;
+    return (p > q) - (p < q);
+}
+
+static void call(const measured *m, int times) {
+    int i;
+    for (i = 0; i < times; i++)
+        DVT_SCOPE {
+            must(m->call() != NULL, m->name);
+        }
+}
+
+static void measure(const measured *m) {
+    double seconds[ROUNDS], begin;
+    counts before, after;
+    int round;
+    call(m, 20); /* compiles, and fills the caches of memory */
+    before = count_calls();
+    call(m, m->calls);
+    after = count_calls();
+    for (round = 0; round < ROUNDS; round++) {
+        begin = dvt_seconds();
+        call(m, m->calls);
+        seconds[round] = (dvt_seconds() - begin) / m->calls;
+    }
+    qsort(seconds, ROUNDS, sizeof *seconds, by_size);
+    printf("| %s | %.3f | %.3f | %.3g | %.3g |\n", m->name, seconds[ROUNDS / 2] * 1e6,
+           seconds[0] * 1e6, (double)(after.launches - before.launches) / m->calls,
+           (double)(after.others - before.others) / m->calls);
+    fflush(stdout);
+}
+
+static dvt_array *drawn(double low, double high, dvt_shape shape) {
+    dvt_array *x = dvt_uniform(low, high, shape, DVT_F32, dvt_gpu(0));
+    must(x != NULL, "dvt_uniform");
+    return x;
+}
+
+int main(void) {
+    const char *path = getenv("DEVTENSOR_CUDA_PATH");
+    void *driver = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    void *symbol = driver ? dlsym(driver, "null_driver_calls") : NULL;
+    dvt_ctx_list devices = DVT_CONTEXTS(dvt_gpu(0));
+    size_t i;
+    if (!symbol) {
+        fprintf(stderr, "host_cost: DEVTENSOR_CUDA_PATH must name the driver that does nothing; "
+                        "use make bench-gpu-host\n");
+        return 2;
+    }
+    memcpy(&calls_by_name, &symbol, sizeof symbol);
+    must(dvt_num_gpus() == 1, dvt_gpu_reason());
+    a = drawn(-1, 1, DVT_SHAPE(32, 32));
+    b = drawn(-1, 1, DVT_SHAPE(32, 32));
+    vector = drawn(-1, 1, DVT_SHAPE(32));
+    condition = dvt_greater(a, b);
+    images = drawn(-1, 1, DVT_SHAPE(BATCH, 1, 28, 28));
+    labels = dvt_zeros(DVT_SHAPE(BATCH), DVT_I32, dvt_gpu(0));
+    net = lenet();
+    must(dvt_block_initialize(net, dvt_init_xavier(), devices) == DVT_OK, "initializing");
+    trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0.1));
+    must(trainer != NULL, "dvt_trainer_new");
+    printf("| operation | us, median | us, least | launches | other calls of the driver |\n"
+           "|---|---|---|---|---|\n");
+    for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        measure(&cases[i]);
+    return 0;
+}
