@@ -7953,6 +7953,37 @@ DVT_API double dvt_seconds(void) {
 	return dvti_now();
 }
 
+#if DVTI_LINUX && defined(MADV_WIPEONFORK)
+/* The id, in a page that a forked child finds full of zeros. Asking the system takes 0.3 us in some
+   virtual machines, and operations on a GPU ask three times. A fork handler would miss children
+   that are made by a bare system call. */
+static dvti_atomic dvti_process_page; /* the address; 0: not mapped yet; 1: not available */
+
+static DVTI_RARE int64_t dvti_process_ask(void) {
+	const int64_t id = (int64_t)getpid();
+	const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	int64_t page = dvti_atomic_load(&dvti_process_page);
+	if (!page) {
+		void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		const bool wiped = at != MAP_FAILED && madvise(at, bytes, MADV_WIPEONFORK) == 0;
+		page = wiped ? (int64_t)(uintptr_t)at : 1;
+		if (!dvti_atomic_swap(&dvti_process_page, 0, page) || !wiped) {
+			if (at != MAP_FAILED)
+				munmap(at, bytes);
+			return id;
+		}
+	}
+	if (page != 1)
+		dvti_atomic_store((dvti_atomic *)(uintptr_t)page, id);
+	return id;
+}
+
+DVTI_FN int64_t dvti_process_id(void) {
+	const int64_t page = dvti_atomic_load(&dvti_process_page);
+	const int64_t id = page > 1 ? dvti_atomic_load((dvti_atomic *)(uintptr_t)page) : 0;
+	return id ? id : dvti_process_ask();
+}
+#else
 DVTI_FN int64_t dvti_process_id(void) {
 #if defined(_WIN32)
 	return (int64_t)GetCurrentProcessId();
@@ -7960,6 +7991,7 @@ DVTI_FN int64_t dvti_process_id(void) {
 	return (int64_t)getpid();
 #endif
 }
+#endif
 
 DVTI_FN void *dvti_library_open(const char *name) {
 #if defined(_WIN32)
@@ -8432,7 +8464,7 @@ typedef struct dvti_reduce_row {
 	  dvt_mul(g, dvt_mul_scalar(x, 2)), X, -2, 2, "x * x") \
 	R(relu, SAME, QUICK, x > 0 ? x : x != x ? x : C(0), x > 0 ? x : 0, \
 	  W(select)(W(le)(x, W(zero)()), W(zero)(), x), 0, \
-	  dvt_where(y, g, dvti_number_like(g, 0)), Y, 0.2, 2, "max(x, 0)") \
+	  dvt_where_scalar(y, g, 0), Y, 0.2, 2, "max(x, 0)") \
 	R(floor, SAME, QUICK, F(floor)(x), x, W(floor)(x), 0, \
 	  dvti_no_gradient(g), NONE, 0.1, 0.9, "largest integer <= x") \
 	R(ceil, SAME, QUICK, F(ceil)(x), x, W(ceil)(x), 0, \
@@ -8591,6 +8623,8 @@ typedef struct dvti_reduce_row {
 	R(topk, none, NONE, "the k largest or smallest in order") \
 	R(softmax, softmax, Y, "exponentials divided by their sum") \
 	R(log_softmax, softmax, Y, "logarithm of softmax") \
+	R(cross_entropy, cross_entropy, B, "minus the logarithm of softmax at a label") \
+	R(cross_entropy_data, none, NONE, "gradient of cross_entropy") \
 	R(layer_norm, none, NONE, "rows with mean 0 and variance 1") \
 	R(matmul, matmul, FACTOR, "matrix product with batches") \
 	R(concat, index, NONE, "arrays joined along an axis") \
@@ -8801,9 +8835,11 @@ typedef struct dvti_kernel {
 /* A capability that an operation queries before it prepares a launch. */
 typedef enum dvti_feature {
 	DVTI_CAN_RUN,       /* the operation, with a result of that dtype */
-	DVTI_CAN_EPILOGUE,  /* the launch's epilogue */
+	DVTI_CAN_EPILOGUE,  /* the launch's epilogue, but for its mask */
+	DVTI_CAN_MASK,      /* the epilogue's mask */
 	DVTI_CAN_WIDEN,     /* matmul: factors of int8 and uint8, a result of int32 */
-	DVTI_CAN_HOST_STATE /* random: states in host memory, which change in the call */
+	DVTI_CAN_HOST_STATE, /* random: states in host memory, which change in the call */
+	DVTI_CAN_MANY        /* optimizer: the launch's updates */
 } dvti_feature;
 
 typedef enum dvti_class { DVTI_F32, DVTI_F64, DVTI_I64 } dvti_class;
@@ -8821,11 +8857,21 @@ DVTI_FN const dvti_op_row *dvti_op_row_of(dvti_op op);
 typedef enum dvti_activation { DVTI_NO_ACTIVATION, DVTI_RELU } dvti_activation;
 
 /* Work of a launch after its product, with the bits of the separate operations: the bias is added,
-   then the activation is applied. Only for kernels with DVTI_CAN_EPILOGUE. */
+   then the activation is applied. Only for kernels with DVTI_CAN_EPILOGUE; the mask is only for
+   those with DVTI_CAN_MASK. */
 typedef struct dvti_epilogue {
 	dvti_activation activation;
 	dvti_view bias; /* of matmul: 1-d, a value for each column; data NULL: none */
+	const void *mask; /* NULL, or like out[0], contiguous: the result is 0 where it is 0 */
 } dvti_epilogue;
+
+/* One array that an optimizer updates: contiguous arrays of n elements, and the numbers f of its
+   step. See the kernel `optimizer` in 3_kernels/dvt_kernels.h. */
+typedef struct dvti_update_of {
+	void *w, *g, *state[3];
+	int64_t n;
+	double f[8];
+} dvti_update_of;
 
 /* Returns the row of a reduction (dvt_op_row.c); NULL for other operations. */
 DVTI_FN const dvti_reduce_row *dvti_reduce_row_of(dvti_op op);
@@ -8863,6 +8909,8 @@ typedef struct dvti_launch {
 	const char *name; /* "dvt_add": for errors and traces */
 	int64_t number;   /* of its event (dvti_event); 0: none */
 	dvti_epilogue epilogue;
+	const dvti_update_of *updates; /* of an optimizer, valid during the call: see dvt_kernels.h */
+	int64_t n_updates;
 	dvti_view in[DVTI_MAX_IN];   /* n_in of them are set, each as far as its axes go */
 	dvti_view out[DVTI_MAX_OUT]; /* n_out of them */
 	dvti_launch_plan plan;       /* the backend's own */
@@ -9091,6 +9139,7 @@ typedef struct dvti_storage {
 	void *data;
 	int64_t bytes;
 	dvti_atomic version; /* counts writes after creation, for the tape */
+	dvti_atomic shown;   /* 1: the caller has the address, so `data` may not change */
 	/* Returns borrowed memory to its owner; NULL for memory of the device. Borrowed memory is never
        reused, and not counted as used by the device. */
 	void (*release)(void *user);
@@ -9105,6 +9154,7 @@ static inline void dvti_storage_begin(dvti_storage *storage, dvti_device *device
 	storage->ctx = ctx;
 	storage->bytes = bytes;
 	storage->version = 0;
+	storage->shown = 0;
 	storage->release = NULL;
 	storage->user = NULL;
 }
@@ -9745,6 +9795,7 @@ DVT_API void *dvt_data(dvt_array *x) {
 	}
 	if (dvt_wait(x) != DVT_OK)
 		return NULL;
+	dvti_atomic_store(&x->storage->shown, 1);
 	return dvti_view_of(x).data;
 }
 /* ==== end dvt_array.c ==== */
@@ -11473,6 +11524,9 @@ DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti
 	launch->number = 0;
 	launch->epilogue.activation = DVTI_NO_ACTIVATION;
 	launch->epilogue.bias.data = NULL;
+	launch->epilogue.mask = NULL;
+	launch->updates = NULL;
+	launch->n_updates = 0;
 }
 
 DVTI_FN bool dvti_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
@@ -12262,6 +12316,7 @@ DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch);
 DVTI_FN bool dvti_cpu_variance_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
 DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_cross_entropy(const dvti_launch *launch);
 DVTI_FN bool dvti_cpu_layer_norm_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
 DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_scan_plan(dvti_launch *launch, int threads);
@@ -12308,6 +12363,7 @@ DVTI_FN int64_t dvti_clip_bound(double bound, dvt_dtype dtype);
 DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_variance(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_cross_entropy(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch);
 /* Compute the reference results for tests. Softmax and layer norm take rows begin..end-1. */
 DVTI_FN void dvti_oracle_reduce(const dvti_launch *launch);
@@ -16031,6 +16087,95 @@ DVTI_FN bool dvti_cpu_copy(const dvti_launch *launch, const dvti_simd *simd) {
 #undef DVTI_TRANSPOSE
 #undef DVTI_TRANSPOSE_COLUMNS
 /* ==== end cpu_copy.c ==== */
+/* ==== begin src/3_cpu/cpu_cross_entropy.c ==== */
+/* Softmax cross-entropy and its gradient, with the bits of the operations that they replace. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/cpu_cross_entropy.c"
+#endif
+
+/* Without this, GCC fuses a multiplication and a subtraction where the CPU can. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("fp-contract=off")
+#endif
+
+static int64_t dvti_label_at(const dvti_view *labels, int64_t row, int64_t n) {
+	int64_t label = dvti_load_i64(labels->data, labels->dtype, row);
+	label += label < 0 ? n : 0;
+	return DVTI_MIN(DVTI_MAX(label, 0), n - 1);
+}
+
+static void dvti_entropy_pick(void *user, int64_t begin, int64_t end) {
+	const dvti_launch *launch = (const dvti_launch *)user;
+	const dvti_view *all = &launch->out[1];
+	const int64_t n = all->dim[all->ndim - 1];
+	int64_t r, at;
+	for (r = begin; r < end; r++) {
+		at = r * n + dvti_label_at(&launch->in[1], r, n);
+		if (all->dtype == DVT_F32)
+			((float *)launch->out[0].data)[r] = -((const float *)all->data)[at];
+		else
+			((double *)launch->out[0].data)[r] = -((const double *)all->data)[at];
+	}
+}
+
+/* out holds exp(log-softmax), and receives the gradient. */
+static void dvti_entropy_row_f32(float *out, int64_t n, int64_t label, float s) {
+	int64_t k;
+	for (k = 0; k < n; k++) {
+		const float product = out[k] * s;
+		out[k] = (k == label ? s : 0) - product;
+	}
+}
+
+static void dvti_entropy_row_f64(double *out, int64_t n, int64_t label, double s) {
+	int64_t k;
+	for (k = 0; k < n; k++) {
+		const double product = out[k] * s;
+		out[k] = (k == label ? s : 0) - product;
+	}
+}
+
+static void dvti_entropy_gradient(void *user, int64_t begin, int64_t end) {
+	const dvti_launch *launch = (const dvti_launch *)user;
+	const dvti_view *out = &launch->out[0];
+	const void *g = launch->in[0].data; /* NULL: 1 everywhere */
+	const int64_t n = out->dim[out->ndim - 1];
+	int64_t r, label;
+	for (r = begin; r < end; r++) {
+		label = dvti_label_at(&launch->in[1], r, n);
+		if (out->dtype == DVT_F32)
+			dvti_entropy_row_f32((float *)out->data + r * n, n, label,
+								 g ? 0 - ((const float *)g)[r] : -1);
+		else
+			dvti_entropy_row_f64((double *)out->data + r * n, n, label,
+								 g ? 0 - ((const double *)g)[r] : -1);
+	}
+}
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
+
+DVTI_FN void dvti_cpu_cross_entropy(const dvti_launch *launch) {
+	const bool forward = launch->op == DVTI_OP_cross_entropy;
+	const dvti_view *all = &launch->out[forward ? 1 : 0];
+	const int64_t n = all->dim[all->ndim - 1];
+	dvti_launch first = *launch; /* log-softmax, or the exponentials */
+	first.op = forward ? DVTI_OP_log_softmax : DVTI_OP_exp;
+	first.in[0] = launch->in[forward ? 0 : 2];
+	first.out[0] = *all;
+	first.n_in = first.n_out = 1;
+	first.i[0] = 0;
+	if (forward)
+		dvti_cpu_softmax(&first);
+	else
+		dvti_cpu_elementwise(&first);
+	dvti_parallel_for(dvti_view_size(all) / n, forward ? 2 : 2 + 0.2 * (double)n,
+					  forward ? dvti_entropy_pick : dvti_entropy_gradient,
+					  (void *)(uintptr_t)launch);
+}
+/* ==== end cpu_cross_entropy.c ==== */
 /* ==== begin src/3_cpu/cpu_elementwise.c ==== */
 /* Elementwise launches: how operands are read, how the result is written, and how many threads
    share the work. The ISA target's loops compute floats (simd/elementwise.inl); dvti_loop_i64
@@ -26200,6 +26345,15 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 
    softmax
        op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape.
+   cross_entropy
+       All contiguous; float32 or float64 except in labels, which are any integers: negative ones
+       count from the end, clamped to 0..n-1.
+       op cross_entropy: out[1] (rows..., n) = log_softmax of in[0] along the last axis; out[0]
+       (rows...): minus its element at the label in[1] (rows...).
+       op cross_entropy_data: out[0] (rows..., n) = the gradient of in[0] above, from that of
+       out[0], g = in[0] (rows..., or data NULL: 1 everywhere), the labels in[1] and out[1] =
+       in[2]. With s = 0 - g:
+       (s at the label, else 0) - exp(in[2]) * s, each rounded.
    layer_norm (optional)
        op: layer_norm. Along the last axis: (in[0] - its mean) / sqrt(its variance + f[0]),
        times in[1], plus in[2] (one row each; data NULL: none). float32, contiguous, rows of 1
@@ -26278,6 +26432,8 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
        op: a row of the table of optimizers (dvt_optimizer_table.h). One step, in place, all
        contiguous and of one shape. out[0] weight, out[1..] state; in[0] gradient. f: 0 rate,
        1 weight decay, 2 rescale, 3 clip (<= 0: none), 4..7 the row's p0 .. p3; i[0] its flag.
+       With DVTI_CAN_MANY and n_updates > 0: a step of each array in `updates`, with f of its own,
+       instead of that of out and in, whose dtypes all of them have.
 
    Each row: the name, then for each backend the functions of its column (dvti_cpu_kernel,
    dvti_cuda_kernel). */
@@ -26291,6 +26447,7 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 	K(variance, (dvti_cpu_variance_supports, dvti_cpu_reduce_plan, dvti_cpu_variance, NULL), \
 	  (NULL, NULL)) \
 	K(softmax, (NULL, NULL, dvti_cpu_softmax, NULL), (NULL, dvti_cuda_softmax)) \
+	K(cross_entropy, (NULL, NULL, dvti_cpu_cross_entropy, NULL), (NULL, dvti_cuda_cross_entropy)) \
 	K(layer_norm, (dvti_cpu_layer_norm_supports, NULL, dvti_cpu_layer_norm, NULL), (NULL, NULL)) \
 	K(scan, (NULL, dvti_cpu_scan_plan, dvti_cpu_scan, NULL), \
 	  (dvti_cuda_plan_scan, dvti_cuda_scan)) \
@@ -26497,6 +26654,19 @@ DVTI_FN dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, boo
 							   bool transpose_b);
 /* Returns relu(x w^T + bias) in one launch, for x (.., k) and w (units, k) in float32. bias may be
    NULL; relu is optional. The backend has DVTI_CAN_EPILOGUE. */
+/* Returns a b or a b', which is 0 where the mask is 0; not recorded. The mask has the result's shape
+   and dtype, and is contiguous. a and b have its dtype. Only where dvti_matmul_can_mask(mask). */
+DVTI_FN bool dvti_matmul_can_mask(const dvt_array *x);
+DVTI_FN dvt_array *dvti_matmul_masked(const char *name, dvt_array *a, dvt_array *b,
+									  bool transpose_b, const dvt_array *mask);
+/* Returns whether dvti_cross_entropy takes these: prediction (rows..., n) of floats, and one label
+   for each row. */
+DVTI_FN bool dvti_cross_entropy_fits(const dvt_array *x, const dvt_array *label);
+/* Returns minus the logarithm of softmax(x) at the labels: shape (rows...). */
+DVTI_FN dvt_array *dvti_cross_entropy(const char *name, dvt_array *x, dvt_array *label);
+/* Launches an operation of the kernel cross_entropy; returns out[0]. */
+DVTI_FN dvt_array *dvti_cross_entropy_launch(const char *name, dvti_op op, dvt_array *const *in,
+											 int n_in, dvt_array *const *out, int n_out);
 DVTI_FN dvt_array *dvti_linear_fused(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu);
 DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
 									const dvti_attr *attr);
@@ -26566,7 +26736,9 @@ typedef struct dvti_grad_call {
 	/* the result, with its history when the backward pass is recorded; NULL when no gradient reads
        it */
 	dvt_array *y;
-	dvt_array *g;     /* the gradient of the result, with its shape, dtype and context */
+	/* the gradient of the result, with its shape, dtype and context. NULL for cross_entropy: 1
+       everywhere */
+	dvt_array *g;
 	const bool *need; /* per input */
 	/* in[0] is a relu's result whose own gradient is not needed: out[0] must be 0 where in[0] is 0,
        as relu's gradient makes it */
@@ -26581,10 +26753,14 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call);
 DVTI_FN void dvti_grad_view(dvti_grad_call *call);
 DVTI_FN void dvti_grad_reduce(dvti_grad_call *call);
 DVTI_FN void dvti_grad_softmax(dvti_grad_call *call);
+DVTI_FN void dvti_grad_cross_entropy(dvti_grad_call *call);
 DVTI_FN void dvti_grad_matmul(dvti_grad_call *call);
 DVTI_FN void dvti_grad_index(dvti_grad_call *call);
 DVTI_FN void dvti_grad_conv(dvti_grad_call *call);
 DVTI_FN void dvti_grad_scan(dvti_grad_call *call);
+
+/* Returns whether the gradient of a product to its first factor can include relu's mask. */
+DVTI_FN bool dvti_grad_matmul_masks(const dvti_node *node, const dvt_array *g);
 
 /* Returns the n elements of x, along its axis, that a slice or unslice node names (grad_view.c). */
 DVTI_FN dvt_array *dvti_grad_sliced(const dvti_node *node, int64_t n, dvt_array *x);
@@ -26608,6 +26784,7 @@ typedef struct dvti_slot {
 	bool variable;    /* requested by dvt_gradients */
 	bool needed;      /* it is, or depends on, a leaf or variable */
 	bool passed;      /* its gradient was passed on to its inputs */
+	bool ones;        /* the only head: its gradient is 1 everywhere, and grad is NULL */
 	bool relu_masked; /* grad already includes the mask of this node, a relu: see dvti_grad_call */
 	bool in_place;    /* the leaf's gradient array is written; otherwise it is replaced */
 } dvti_slot;
@@ -27498,7 +27675,6 @@ enum {
 	X(cuDeviceTotalMem_v2, (size_t * bytes, dvti_cu_device device)) \
 	X(cuDeviceGetAttribute, (int *value, int attribute, dvti_cu_device device)) \
 	X(cuDevicePrimaryCtxRetain, (dvti_cu_context * context, dvti_cu_device device)) \
-	X(cuCtxGetCurrent, (dvti_cu_context * context)) \
 	X(cuCtxPushCurrent_v2, (dvti_cu_context context)) \
 	X(cuCtxPopCurrent_v2, (dvti_cu_context * context)) \
 	X(cuMemGetInfo_v2, (size_t * available, size_t * total)) \
@@ -27650,6 +27826,9 @@ typedef struct dvti_ksoftmax {
 	int64_t lanes;  /* threads that share a row */
 	int64_t groups; /* groups of rows; a block computes one group at a time */
 	int64_t vector; /* rows are contiguous, aligned, and multiples of 16 bytes */
+	/* cross-entropy; its gradient reads g (NULL: 1), and `in` has the logarithms of softmax */
+	const void *label, *g;
+	void *loss;
 } dvti_ksoftmax;
 
 /* scan.cu */
@@ -27672,6 +27851,9 @@ typedef struct dvti_kmatmul {
 	int64_t row_tiles, col_tiles, splits, jobs; /* jobs: tiles of all matrices times splits of k */
 	int64_t chunk; /* positions of k per split, a multiple of the kernel's step along k */
 	int64_t wide;  /* result rows can be written 16 bytes of sums at a time */
+	const void *bias; /* NULL, or one element per column; bias_step 0: one for all */
+	int64_t bias_step, relu;
+	const void *mask; /* NULL, or like out: the result is 0 where it is 0 */
 	int64_t team;  /* kernel rows: warps per element, 1 or 8 */
 } dvti_kmatmul;
 
@@ -27689,6 +27871,7 @@ typedef struct dvti_kconv {
 	int64_t row_tiles, column_tiles;
 	int64_t parts, depth;               /* parts of the sum over k, positions of k per part */
 	int64_t size;                       /* elements of the result */
+	int64_t relu;                       /* applied to the result */
 	dvti_kdivisor kernel, kernel_width; /* kh * kw, kw */
 	dvti_kdivisor grid, grid_width;     /* one plane of columns: pixels of y, or of x */
 	dvti_kdivisor out_channels, out_height, out_width; /* extents of the result */
@@ -27774,11 +27957,16 @@ typedef struct dvti_krandom {
 	int64_t rounds;
 } dvti_krandom;
 
-/* optimizer.cu: weights, state and gradients are contiguous */
+/* optimizer.cu: arrays are contiguous. Each has STATES + 3 words: the addresses of weight, gradient
+   and states; then its elements and, from bit 56 on, the number of its row of f. */
+#define DVTI_KOPT_WORDS 440
+#define DVTI_KOPT_ROWS 4
+#define DVTI_KOPT_ROW_BIT 56
+
 typedef struct dvti_koptimizer {
-	void *w, *state[3], *g;
-	int64_t n;   /* elements */
-	double f[8]; /* as in 2_core/dvt_backend.h; clip may be infinite */
+	double f[DVTI_KOPT_ROWS][8]; /* as in 2_core/dvt_backend.h; clip may be infinite */
+	int64_t chunks;              /* of all arrays */
+	uint64_t word[DVTI_KOPT_WORDS];
 } dvti_koptimizer;
 
 /* all_reduce.cu */
@@ -27987,6 +28175,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_cross_entropy(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch);
@@ -28010,7 +28199,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 /* ==== end dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 120 "src/devtensor_spine.h"
+#line 121 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
@@ -28115,6 +28304,8 @@ typedef struct dvti_cuda_memory {
 		fresh; /* counts: requests served from the cache; segments from the driver */
 } dvti_cuda_memory;
 
+/* Returns a busy block of cached memory, without a call of the driver. NULL: there is none. */
+DVTI_FN dvti_cuda_block *dvti_cuda_take_free(dvti_cuda_memory *memory, int64_t bytes);
 /* Returns a busy block. NULL: the driver is out of memory (*result is its error), or host memory is
    exhausted (*result is 0). */
 DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
@@ -28256,8 +28447,10 @@ DVTI_FN void dvti_cuda_chunk_give(dvti_cuda_chunk *chunk);
 DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu);
 
 /* ---- failures (dvt_cuda_error.c) ---- */
-/* Locks the gpu and makes its context current. Returns false with the error set if the gpu is lost,
-   or was opened by the parent of a forked process. */
+/* Locks the gpu. Returns false with the error set if the gpu is lost, or was opened by the parent of
+   a forked process. */
+DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function);
+/* Locks the gpu and makes its context current; fails as dvti_cuda_lock does. */
 DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed);
 DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed);
 /* Converts a result to a status; sets the error unless it is OK. An error that ends the context is
@@ -28345,7 +28538,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 125 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -28664,6 +28857,7 @@ typedef struct dvti_trained {
 	int64_t count;      /* steps of this parameter so far */
 	dvt_array *staging; /* on the first context: buffer for the other contexts' gradients; owned */
 	bool taken;         /* takes part in the current step */
+	bool applied;       /* the current step has been launched on this context */
 	bool summed;        /* every copy's gradient already is the sum */
 } dvti_trained;
 
@@ -28674,6 +28868,7 @@ struct dvt_trainer {
 	int states, n;
 	int64_t steps;
 	dvti_trained *trained; /* n elements */
+	dvti_update_of *update; /* space for n elements, behind `trained` */
 	dvt_ctx_list ctxs;
 	dvti_replica *replica;         /* n rows of ctxs.n */
 	bool ranks_agree;              /* all ranks have the parameters of rank 0 */
@@ -28708,6 +28903,9 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 /* Sums the gradients of all parameters that take part and are not summed yet, in the order of the
    contexts. Gives every copy the sum. With fresh_only, stale gradients count as 0. */
 DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only);
+
+/* Launches the step of all parameters that take part, on every context. */
+DVTI_FN dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t, int64_t batch_size);
 
 /* ---- clipping ---- */
 /* Computes the common 2-norm. Returns false with the error set: RANGE (max_norm), memory, a
@@ -29033,7 +29231,7 @@ DVTI_FN int64_t dvti_rank_row(int64_t rows, int rank);
 #endif
 /* ==== end dvt_ranks.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -29149,7 +29347,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -29160,7 +29358,8 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 
 typedef struct dvti_cuda_state {
-	bool tried, usable;
+	dvti_atomic tried; /* 1: the other members no longer change */
+	bool usable;
 	int64_t process;
 	dvti_cuda_driver driver;
 	int version, count;
@@ -29290,14 +29489,19 @@ static void dvti_cuda_try(dvti_cuda_state *s) {
 	s->usable = true;
 }
 
-static const dvti_cuda_state *dvti_cuda_tried(void) {
-	dvti_cuda_state *s = &dvti_cuda_the_state;
+static DVTI_RARE void dvti_cuda_try_once(dvti_cuda_state *s) {
 	dvti_mutex_lock(&dvti_cuda_state_lock);
-	if (!s->tried) {
+	if (!dvti_atomic_load(&s->tried)) {
 		dvti_cuda_try(s);
-		s->tried = true;
+		dvti_atomic_publish(&s->tried, 1);
 	}
 	dvti_mutex_unlock(&dvti_cuda_state_lock);
+}
+
+static const dvti_cuda_state *dvti_cuda_tried(void) {
+	dvti_cuda_state *s = &dvti_cuda_the_state;
+	if (!dvti_atomic_load(&s->tried))
+		dvti_cuda_try_once(s);
 	return s;
 }
 
@@ -30030,7 +30234,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[3678], end[1];
+    char part0[3902], end[1];
 } dvti_cuda_text_args_h = {
 "#line 1 \"args.h\"\n\n\n\n"
 "#ifndef DVTI_KERNEL_ARGS_H\n"
@@ -30086,7 +30290,9 @@ static const struct {
 	"int64_t rows;\n"
 	"int64_t lanes;\n"
 	"int64_t groups;\n"
-	"int64_t vector;\n"
+	"int64_t vector;\n\n"
+	"const void *label, *g;\n"
+	"void *loss;\n"
 "} dvti_ksoftmax;\n\n\n"
 "typedef struct dvti_kscan {\n"
 	"const void *in;\n"
@@ -30105,6 +30311,9 @@ static const struct {
 	"int64_t row_tiles, col_tiles, splits, jobs;\n"
 	"int64_t chunk;\n"
 	"int64_t wide;\n"
+	"const void *bias;\n"
+	"int64_t bias_step, relu;\n"
+	"const void *mask;\n"
 	"int64_t team;\n"
 "} dvti_kmatmul;\n\n\n\n"
 "typedef struct dvti_kconv {\n"
@@ -30119,6 +30328,7 @@ static const struct {
 	"int64_t row_tiles, column_tiles;\n"
 	"int64_t parts, depth;\n"
 	"int64_t size;\n"
+	"int64_t relu;\n"
 	"dvti_kdivisor kernel, kernel_width;\n"
 	"dvti_kdivisor grid, grid_width;\n"
 	"dvti_kdivisor out_channels, out_height, out_width;\n"
@@ -30189,11 +30399,14 @@ static const struct {
 	"int64_t *values;\n"
 	"int *left;\n"
 	"int64_t rounds;\n"
-"} dvti_krandom;\n\n\n"
+"} dvti_krandom;\n\n\n\n"
+"#define DVTI_KOPT_WORDS 440\n"
+"#define DVTI_KOPT_ROWS 4\n"
+"#define DVTI_KOPT_ROW_BIT 56\n\n"
 "typedef struct dvti_koptimizer {\n"
-	"void *w, *state[3], *g;\n"
-	"int64_t n;\n"
-	"double f[8];\n"
+	"double f[DVTI_KOPT_ROWS][8];\n"
+	"int64_t chunks;\n"
+	"uint64_t word[DVTI_KOPT_WORDS];\n"
 "} dvti_koptimizer;\n\n\n"
 "#define DVTI_KALL_POINTERS 192\n"
 "#define DVTI_KALL_PARTS 64\n\n"
@@ -30205,7 +30418,7 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4082], part1[3856], end[1];
+    char part0[4082], part1[4049], part2[184], end[1];
 } dvti_cuda_text_base_cu = {
 "#line 1 \"base.cu\"\n"
 "#line 13\n"
@@ -30358,6 +30571,14 @@ static const struct {
 "}\n\n"
 "template <int D, class C> __device__ inline C dvti_load(const void *data, int64_t at) {\n"
 	"return dvti_widen<D, C>(((const typename dvti_stored<D>::type *)data)[at]);\n"
+"}\n\n\n"
+"template <class C> __device__ inline C dvti_relu(C v) { return v > 0 ? v : v != v ? v : (C)0; }\n\n\n\n"
+"template <int D, class C>\n"
+"__device__ inline typename dvti_stored<D>::type dvti_epilogue(C sum, const void *bias, int64_t at,\n"
+															  "bool relu) {\n"
+	"if (bias)\n"
+		"sum = dvti_widen<D, C>(dvti_narrow<D>(sum)) + dvti_load<D, C>(bias, at);\n"
+	"return dvti_narrow<D>(relu ? dvti_relu(sum) : sum);\n"
 "}\n\n"
 "template <int D, class C> __device__ inline void dvti_store(void *data, int64_t at, C v) {\n"
 	"((typename dvti_stored<D>::type *)data)[at] = dvti_narrow<D>(v);\n"
@@ -30401,12 +30622,12 @@ static const struct {
 "__device__ inline int64_t dvti_divide(int64_t n, const dvti_kdivisor &d) {\n"
 	"return dvti_quotient(n, d.divisor);\n"
 "}\n\n\n\n"
-"__device__ inline int64_t dvti_thread() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }\n\n"
+"__device__ inline int64_t dvti_thread() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }\n\n",
 "__device__ inline int64_t dvti_threads() { return (int64_t)gridDim.x * blockDim.x; }\n\n\n\n"
 "__device__ inline double dvti_exp_below(double x, double largest) { return exp(x - largest); }\n",
 ""};
 static const struct {
-    char part0[4059], part1[4082], part2[2227], end[1];
+    char part0[4059], part1[4082], part2[2256], end[1];
 } dvti_cuda_text_conv_cu = {
 "#line 1 \"conv.cu\"\n"
 "#line 24\n"
@@ -30685,7 +30906,7 @@ static const struct {
 "#pragma unroll 4\n"
 		"for (int64_t part = 0; part < p.parts; part++)\n"
 			"sum += (double)((const C *)p.partial)[part * p.size + at];\n"
-		"dvti_store<D>(p.out, at, (C)sum);\n"
+		"dvti_store<D>(p.out, at, p.relu ? dvti_relu((C)sum) : (C)sum);\n"
 	"}\n"
 "}\n"
 "#endif\n",
@@ -30975,7 +31196,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4091], part1[1534], end[1];
+    char part0[4089], part1[1562], end[1];
 } dvti_cuda_text_conv_patch_cu = {
 "#line 1 \"conv_patch.cu\"\n"
 "#line 28\n"
@@ -31098,7 +31319,7 @@ static const struct {
 	"if (p.parts > 1)\n"
 		"((C *)p.partial)[part * (I)p.size + at] = sum;\n"
 	"else\n"
-		"dvti_store<D>(p.out, at, sum);\n"
+		"dvti_store<D>(p.out, at, p.relu ? dvti_relu(sum) : sum);\n"
 "}\n\n"
 "#if TILED\n"
 "__device__ inline dvti_work dvti_work_of(const dvti_kconv &p) {\n"
@@ -31106,8 +31327,8 @@ static const struct {
 	"I block = (I)blockIdx.x, phase;\n"
 	"b.m0 = block % (I)p.row_tiles * BM;\n"
 	"block /= (I)p.row_tiles;\n"
-	"b.n0 = block % (I)p.column_tiles * BN;\n"
-	"block /= (I)p.column_tiles;\n",
+	"b.n0 = block % (I)p.column_tiles * BN;\n",
+	"block /= (I)p.column_tiles;\n"
 	"b.part = block % (I)p.parts;\n"
 	"block /= (I)p.parts;\n"
 	"b.group = block % (I)p.groups;\n"
@@ -31148,7 +31369,7 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4063], part1[4066], part2[1929], end[1];
+    char part0[4059], part1[4028], part2[2031], end[1];
 } dvti_cuda_text_elementwise_cu = {
 "#line 1 \"elementwise.cu\"\n"
 "#line 27\n"
@@ -31195,6 +31416,8 @@ static const struct {
 		"if (dtype == DVT_F16 || dtype == DVT_BF16)\n"
 			"raw &= 0x7fff;\n"
 	"}\n"
+	"if constexpr (D == DVT_F16 || D == DVT_BF16)\n"
+		"raw &= 0x7fff;\n"
 	"return (T)(raw != 0);\n"
 "}\n\n"
 "template <int D> __device__ inline typename dvti_stored<D>::type dvti_ew_narrow(T v, int dtype) {\n"
@@ -31274,9 +31497,9 @@ static const struct {
 			"group[u].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);\n"
 	"}\n\n\n\n"
 	"__device__ inline void load_one(const dvti_kelementwise &p, int64_t at) {\n"
-		"if (p.kind[K] == DVTI_EW_EACH)\n"
+		"if (p.kind[K] == DVTI_EW_EACH)\n",
 			"group[0].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);\n"
-	"}\n\n\n\n",
+	"}\n\n\n\n"
 	"__device__ inline typename dvti_stored<D>::type stored(const dvti_kelementwise &p, int u,\n"
 														   "int j) const {\n"
 		"if (p.kind[K] == DVTI_EW_SINGLE)\n"
@@ -31335,7 +31558,7 @@ static const struct {
 "}\n\n\n\n\n"
 "#define RESIDENT (DOUBLES && (sizeof(T) == 4 || __CUDA_ARCH__ >= 1000) ? 2 : 0)\n\n"
 "#if TILE\n"
-"#line 250\n"
+"#line 252\n"
 "template <int K, int D> struct dvti_tile {\n"
 	"typename dvti_stored<D>::type cell[32][33];\n\n"
 	"__device__ inline void fill(const dvti_kelementwise &p, int64_t from, int rows, int columns) {\n"
@@ -31386,9 +31609,9 @@ static const struct {
 				"continue;\n"
 			"if constexpr (ACROSS & 1)\n"
 				"a.group[u].v[0] = ta.cell[column][r];\n"
-			"else\n"
+			"else\n",
 				"a.load(p, u, places.of[1] + r * p.row_step[1] + column * p.column_step[1]);\n"
-			"if constexpr (ACROSS & 2)\n",
+			"if constexpr (ACROSS & 2)\n"
 				"b.group[u].v[0] = tb.cell[column][r];\n"
 			"else if constexpr (N_IN > 1)\n"
 				"b.load(p, u, places.of[2] + r * p.row_step[2] + column * p.column_step[2]);\n"
@@ -31631,10 +31854,10 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4069], part1[4094], part2[4063], part3[700], end[1];
+    char part0[4084], part1[4095], part2[4039], part3[731], end[1];
 } dvti_cuda_text_matmul_cu = {
 "#line 1 \"matmul.cu\"\n"
-"#line 40\n"
+"#line 42\n"
 "typedef typename dvti_stored<D>::type dvti_mm_element;\n\n"
 "#define V ((int)(16 / sizeof(S)))\n\n"
 "__device__ inline S dvti_mm_factor(dvti_mm_element v) {\n"
@@ -31646,11 +31869,16 @@ static const struct {
 "__device__ inline float dvti_mm_add(float a, float b, float sum) { return fmaf(a, b, sum); }\n"
 "__device__ inline double dvti_mm_add(double a, double b, double sum) { return fma(a, b, sum); }\n"
 "__device__ inline unsigned dvti_mm_add(unsigned a, unsigned b, unsigned sum) { return a * b + sum; }\n"
-"__device__ inline uint64_t dvti_mm_add(uint64_t a, uint64_t b, uint64_t sum) { return a * b + sum; }\n\n"
-"__device__ inline dvti_mm_element dvti_mm_result(float v) { return dvti_narrow<D>(v); }\n"
-"__device__ inline dvti_mm_element dvti_mm_result(double v) { return dvti_narrow<D>(v); }\n"
-"__device__ inline dvti_mm_element dvti_mm_result(unsigned v) { return dvti_narrow<D>((int64_t)v); }\n"
-"__device__ inline dvti_mm_element dvti_mm_result(uint64_t v) { return dvti_narrow<D>((int64_t)v); }\n\n"
+"__device__ inline uint64_t dvti_mm_add(uint64_t a, uint64_t b, uint64_t sum) { return a * b + sum; }\n\n\n"
+"__device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &p, int64_t at, int64_t col,\n"
+												 "S v) {\n"
+	"if constexpr (DVTI_IS_FLOAT(D))\n"
+		"return p.mask && dvti_load<D, S>(p.mask, at) == 0\n"
+				   "? dvti_narrow<D>((S)0)\n"
+				   ": dvti_epilogue<D>(v, p.bias, col * p.bias_step, p.relu);\n"
+	"else\n"
+		"return dvti_narrow<D>((int64_t)v);\n"
+"}\n\n"
 "template <class T, int N> struct alignas(sizeof(T) * N) dvti_mm_pack { T v[N]; };\n\n\n\n"
 "struct dvti_mm_place {\n"
 	"int64_t a, b, out;\n"
@@ -31681,11 +31909,12 @@ static const struct {
 	"return at;\n"
 "}\n\n"
 "__device__ inline int64_t dvti_mm_job() { return (int64_t)blockIdx.y * gridDim.x + blockIdx.x; }\n\n\n"
-"__device__ inline void dvti_mm_put(const dvti_kmatmul &p, bool partial, int64_t at, S v) {\n"
+"__device__ inline void dvti_mm_put(const dvti_kmatmul &p, bool partial, int64_t at, int64_t col,\n"
+								   "S v) {\n"
 	"if (partial)\n"
 		"((S *)p.partial)[at] = v;\n"
 	"else\n"
-		"((dvti_mm_element *)p.out)[at] = dvti_mm_result(v);\n"
+		"((dvti_mm_element *)p.out)[at] = dvti_mm_result(p, at, col, v);\n"
 "}\n\n"
 "#if KIND <= 2\n"
 "#define MINE_ROWS (KIND == 0 ? 4 : 8)\n"
@@ -31733,8 +31962,8 @@ static const struct {
 		"const int id = (int)threadIdx.x;\n"
 		"line_stride = WIDE && !ALONG_K ? 1 : stride;\n"
 		"k_stride = WIDE && ALONG_K ? 1 : k_step;\n"
-		"line = ALONG_K ? id / 4 : WIDE ? id % (T / V) * V : id % T;\n",
-		"k = ALONG_K ? id % 4 * V : WIDE ? id / (T / V) : id / T;\n"
+		"line = ALONG_K ? id / 4 : WIDE ? id % (T / V) * V : id % T;\n"
+		"k = ALONG_K ? id % 4 * V : WIDE ? id / (T / V) : id / T;\n",
 		"spot = place(line, k);\n"
 		"inside = 0;\n"
 "#pragma unroll\n"
@@ -31830,7 +32059,7 @@ static const struct {
 "#pragma unroll\n"
 		"for (int e = 0; e < V; e++)\n"
 			"if (col + e < p.m)\n"
-				"dvti_mm_put(p, partial, at + e, v[e]);\n"
+				"dvti_mm_put(p, partial, at + e, col + e, v[e]);\n"
 	"} else if (partial) {\n"
 		"dvti_mm_pack<S, V> pack;\n"
 "#pragma unroll\n"
@@ -31841,7 +32070,7 @@ static const struct {
 		"dvti_mm_pack<dvti_mm_element, V> pack;\n"
 "#pragma unroll\n"
 		"for (int e = 0; e < V; e++)\n"
-			"pack.v[e] = dvti_mm_result(v[e]);\n"
+			"pack.v[e] = dvti_mm_result(p, at + e, col + e, v[e]);\n"
 		"*(dvti_mm_pack<dvti_mm_element, V> *)((dvti_mm_element *)p.out + at) = pack;\n"
 	"}\n"
 "}\n\n"
@@ -31853,8 +32082,8 @@ static const struct {
 	"alignas(16) __shared__ S tile_b[2][COLS * DEPTH];\n"
 	"const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;\n"
 	"const int row = warp / WARP_COLS * 8 * MINE_ROWS + lane / 4 * V,\n"
-			  "col = warp % WARP_COLS * 4 * MINE_COLS + lane % 4 * V;\n",
-	"__shared__ dvti_mm_place at;\n"
+			  "col = warp % WARP_COLS * 4 * MINE_COLS + lane % 4 * V;\n"
+	"__shared__ dvti_mm_place at;\n",
 	"int64_t left;\n"
 	"S sum[MINE_ROWS][MINE_COLS] = {};\n"
 	"dvti_mm_a a;\n"
@@ -31946,7 +32175,7 @@ static const struct {
 	"if (lane == 0 && warp % team == 0 && col < p.m) {\n"
 		"for (int i = 1; i < team; i++)\n"
 			"sum[0] += part[warp + i];\n"
-		"dvti_mm_put(p, at.partial, at.out + col, sum[0]);\n"
+		"dvti_mm_put(p, at.partial, at.out + col, col, sum[0]);\n"
 	"}\n"
 "}\n"
 "#endif\n\n"
@@ -31988,7 +32217,7 @@ static const struct {
 		"S total = part[0][threadIdx.x];\n"
 		"for (int i = 1; i < 8; i++)\n"
 			"total += part[i][threadIdx.x];\n"
-		"dvti_mm_put(p, at.partial, at.out + first + threadIdx.x, total);\n"
+		"dvti_mm_put(p, at.partial, at.out + first + threadIdx.x, first + threadIdx.x, total);\n"
 	"}\n"
 "}\n"
 "#endif\n\n"
@@ -32000,13 +32229,13 @@ static const struct {
 "#pragma unroll 4\n"
 		"for (int64_t i = 1; i < p.splits; i++)\n"
 			"total += ((const S *)p.partial)[i * n + at];\n"
-		"dvti_mm_put(p, false, at, total);\n"
+		"dvti_mm_put(p, false, at, at % p.m, total);\n"
 	"}\n"
 "}\n"
 "#endif\n",
 ""};
 static const struct {
-    char part0[4059], part1[4029], part2[1669], end[1];
+    char part0[4059], part1[4087], part2[1824], end[1];
 } dvti_cuda_text_matmul_mma_cu = {
 "#line 1 \"matmul_mma.cu\"\n"
 "#line 36\n"
@@ -32159,8 +32388,12 @@ static const struct {
 	"const float v[4] = {four.x, four.y, four.z, four.w};\n"
 	"dvti_mma_four<dvti_mma_element> narrow;\n"
 "#pragma unroll\n"
-	"for (int i = 0; i < 4; i++)\n"
-		"narrow.v[i] = (dvti_mma_element)dvti_narrow<D>(v[i]);\n"
+	"for (int i = 0; i < 4; i++) {\n"
+		"const bool whole = p.splits == 1 && col + i < p.m;\n"
+		"const bool zero = whole && p.mask && dvti_load<D, float>(p.mask, at + i) == 0;\n"
+		"narrow.v[i] = (dvti_mma_element)dvti_epilogue<D>(\n"
+			"zero ? 0.0f : v[i], whole && !zero ? p.bias : 0, (col + i) * p.bias_step, p.relu);\n"
+	"}\n"
 	"if (p.wide) {\n"
 		"if (p.splits > 1)\n"
 			"*(float4 *)((float *)p.partial + at) = four;\n"
@@ -32213,11 +32446,11 @@ static const struct {
 	"alignas(128) __shared__ unsigned char tiles[STAGES][2][SIDE];\n"
 	"const int64_t job = (int64_t)blockIdx.y * gridDim.x + blockIdx.x;\n"
 	"const int warp = (int)threadIdx.x / 32, row = warp / 2 * WARP_LINES,\n"
-			  "col = warp % 2 * WARP_LINES;\n"
+			  "col = warp % 2 * WARP_LINES;\n",
 	"const unsigned shared = (unsigned)__cvta_generic_to_shared(&tiles[0][0][0]);\n"
 	"if (job >= p.jobs)\n"
 		"return;\n"
-	"const dvti_mma_place at = dvti_mma_locate(p, job);\n",
+	"const dvti_mma_place at = dvti_mma_locate(p, job);\n"
 	"const int64_t a_stride = A_ALONG_K ? p.a_row : p.a_k, b_stride = B_ALONG_K ? p.b_col : p.b_k;\n"
 	"const int64_t a_step = A_ALONG_K ? DEPTH : DEPTH * p.a_k,\n"
 				  "b_step = B_ALONG_K ? DEPTH : DEPTH * p.b_k;\n"
@@ -32261,10 +32494,10 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[2004], end[1];
+    char part0[2995], end[1];
 } dvti_cuda_text_optimizer_cu = {
 "#line 1 \"optimizer.cu\"\n"
-"#line 18\n"
+"#line 23\n"
 "template <int D, int M>\n"
 "__device__ inline dvti_group<D, M> dvti_group_get(const void *data, int64_t at) {\n"
 	"dvti_group<D, M> group;\n"
@@ -32274,8 +32507,13 @@ static const struct {
 "template <int D, int M>\n"
 "__device__ inline void dvti_group_put(void *data, int64_t at, const dvti_group<D, M> &group) {\n"
 	"((decltype(group.word) *)data)[at] = group.word;\n"
-"}\n\n"
-"template <int M> __device__ inline void dvti_step_group(const dvti_koptimizer &p, int64_t at) {\n"
+"}\n\n\n"
+"struct dvti_opt_arrays {\n"
+	"void *w, *g, *state[3];\n"
+	"const double *f;\n"
+	"int64_t n;\n"
+"};\n\n"
+"template <int M> __device__ inline void dvti_step_group(const dvti_opt_arrays &p, int64_t at) {\n"
 	"dvti_group<D_W, M> w = dvti_group_get<D_W, M>(p.w, at);\n"
 	"dvti_group<D_G, M> g = dvti_group_get<D_G, M>(p.g, at);\n"
 	"dvti_group<D_S0, M> s0;\n"
@@ -32315,13 +32553,39 @@ static const struct {
 	"if (STATES > 2)\n"
 		"dvti_group_put<D_S2, M>(p.state[2], at, s2);\n"
 "}\n\n"
+"#define CHUNK (256 * N * 4)\n"
+"#define WORDS (STATES + 3)\n\n"
+"__device__ inline int64_t dvti_opt_size(const dvti_koptimizer &p, int i) {\n"
+	"return (int64_t)(p.word[i * WORDS + STATES + 2] & (((uint64_t)1 << DVTI_KOPT_ROW_BIT) - 1));\n"
+"}\n\n"
+"__device__ inline dvti_opt_arrays dvti_opt_parameter(const dvti_koptimizer &p, int i) {\n"
+	"const uint64_t *word = p.word + i * WORDS;\n"
+	"dvti_opt_arrays a;\n"
+	"a.w = (void *)word[0];\n"
+	"a.g = (void *)word[1];\n"
+	"for (int s = 0; s < STATES; s++)\n"
+		"a.state[s] = (void *)word[2 + s];\n"
+	"a.f = p.f[word[STATES + 2] >> DVTI_KOPT_ROW_BIT];\n"
+	"a.n = dvti_opt_size(p, i);\n"
+	"return a;\n"
+"}\n\n"
 "extern \"C\" __global__ void __launch_bounds__(256) dvti_optimizer(const dvti_koptimizer p) {\n"
-	"const int64_t groups = p.n / N;\n"
-	"for (int64_t at = dvti_thread(); at < groups; at += dvti_threads())\n"
-		"dvti_step_group<N>(p, at);\n"
-	"if (N > 1)\n"
-		"for (int64_t at = groups * N + dvti_thread(); at < p.n; at += dvti_threads())\n"
-			"dvti_step_group<1>(p, at);\n"
+	"int64_t before = 0;\n"
+	"int i = 0;\n"
+	"for (int64_t chunk = blockIdx.x; chunk < p.chunks; chunk += gridDim.x) {\n"
+		"for (;; i++) {\n"
+			"const int64_t chunks = (dvti_opt_size(p, i) + CHUNK - 1) / CHUNK;\n"
+			"if (chunk - before < chunks)\n"
+				"break;\n"
+			"before += chunks;\n"
+		"}\n"
+		"const dvti_opt_arrays a = dvti_opt_parameter(p, i);\n"
+		"const int64_t first = (chunk - before) * CHUNK, end = min(first + CHUNK, a.n);\n"
+		"for (int64_t at = first / N + threadIdx.x; at < end / N; at += blockDim.x)\n"
+			"dvti_step_group<N>(a, at);\n"
+		"if (N > 1 && end / N * N + threadIdx.x < end)\n"
+			"dvti_step_group<1>(a, end / N * N + threadIdx.x);\n"
+	"}\n"
 "}\n",
 ""};
 static const struct {
@@ -33574,16 +33838,38 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4022], part1[2824], end[1];
+    char part0[4068], part1[4083], part2[413], end[1];
 } dvti_cuda_text_softmax_cu = {
 "#line 1 \"softmax.cu\"\n"
-"#line 26\n"
+"#line 28\n"
 "template <bool, class A, class B> struct dvti_either { typedef A type; };\n"
 "template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };\n\n"
 "typedef dvti_either<DVTI_IS_FLOAT(D) && D != DVT_F64, float, double>::type dvti_real;\n"
 "typedef dvti_either<WIDE, int64_t, int>::type dvti_index;\n"
 "typedef dvti_stored<D>::type dvti_element;\n"
 "typedef dvti_stored<OUT>::type dvti_result;\n\n"
+"#if LABEL >= 0\n"
+"__device__ inline int64_t dvti_label(const dvti_ksoftmax &p, int64_t row) {\n"
+	"int64_t label = dvti_load<LABEL, int64_t>(p.label, row);\n"
+	"label += label < 0 ? p.n : 0;\n"
+	"return label < 0 ? 0 : label < p.n ? label : p.n - 1;\n"
+"}\n"
+"#endif\n\n"
+"#if GRADIENT\n"
+"__device__ inline float dvti_exponential(float x) { return dvti_gpu_exp(x); }\n"
+"__device__ inline double dvti_exponential(double x) { return exp(x); }\n\n"
+"extern \"C\" __global__ void __launch_bounds__(256)\n"
+	"dvti_cross_entropy_gradient(const dvti_ksoftmax p) {\n"
+	"const dvti_index n = (dvti_index)(p.rows * p.n), step = (dvti_index)dvti_threads();\n"
+	"for (dvti_index at = (dvti_index)dvti_thread(); at < n; at += step) {\n"
+		"const dvti_index row = at / (dvti_index)p.n;\n"
+		"const dvti_real s = p.g ? 0 - ((const dvti_real *)p.g)[row] : (dvti_real)-1;\n"
+		"const dvti_real product = dvti_exponential(((const dvti_real *)p.in.data)[at]) * s;\n"
+		"((dvti_real *)p.out.data)[at] =\n"
+			"(at - row * (dvti_index)p.n == dvti_label(p, row) ? s : 0) - product;\n"
+	"}\n"
+"}\n"
+"#else\n"
 "#define VEC (DVTI_IS_FLOAT(D) ? 16 / (int)sizeof(dvti_element) : 1)\n\n"
 "__device__ inline dvti_real dvti_lowest() {\n"
 	"return (dvti_real)-__longlong_as_double(0x7ff0000000000000LL);\n"
@@ -33593,6 +33879,10 @@ static const struct {
 	"dvti_result *out;\n"
 	"int lane, lanes;\n"
 	"bool exists;\n"
+"#if LABEL >= 0\n"
+	"int64_t label;\n"
+	"dvti_result *loss;\n"
+"#endif\n"
 "};\n\n\n\n"
 "__device__ inline void dvti_forget(dvti_spot &spot) {\n"
 	"asm volatile(\"mov.u32 %0, %0;\" : \"+r\"(spot.lane));\n"
@@ -33648,14 +33938,28 @@ static const struct {
 				"spot.out[at * (dvti_index)p.out_step] = dvti_narrow<OUT>(x[k]);\n"
 		"}\n"
 	"}\n"
-"}\n\n\n\n"
+"}\n\n"
+"#if LABEL >= 0\n\n"
+"__device__ inline void dvti_tile_pick(const dvti_ksoftmax &p, const dvti_spot &spot,\n"
+									  "dvti_index base, const dvti_real *x) {\n"
+	"const int each = p.vector ? VEC : 1;\n"
+"#pragma unroll\n"
+	"for (int k = 0; k < PER; k++) {\n"
+		"const int group = p.vector ? k / VEC : k;\n"
+		"const dvti_index at =\n"
+			"base + (group * spot.lanes + spot.lane) * each + (p.vector ? k % VEC : 0);\n"
+		"if (spot.exists && at == spot.label)\n"
+			"*spot.loss = -dvti_narrow<OUT>(x[k]);\n"
+	"}\n"
+"}\n"
+"#endif\n\n\n\n"
 "__device__ inline dvti_real dvti_pair(dvti_real a, dvti_real b, dvti_real) {\n"
 	"return a != a || a > b ? a : b;\n"
 "}\n\n"
 "__device__ inline double dvti_pair(double a, double b, int) { return a + b; }\n\n\n"
 "template <class V, class W> __device__ inline V dvti_join_lanes(V v, int lanes, W which) {\n"
 "#if COLUMNS\n"
-	"__shared__ V all[256];\n"
+	"__shared__ V all[256];\n",
 	"const int rows = 256 / lanes;\n"
 	"all[threadIdx.x] = v;\n"
 	"__syncthreads();\n"
@@ -33702,7 +34006,7 @@ static const struct {
 		"for (int k = 0; k < PER; k++)\n"
 			"sum += (double)dvti_exp_below(x[k], over);\n"
 	"}\n"
-	"largest = dvti_join_lanes(mine, spot.lanes, mine);\n",
+	"largest = dvti_join_lanes(mine, spot.lanes, mine);\n"
 	"return dvti_join_lanes(mine == largest ? sum : sum * exp((double)mine - (double)largest),\n"
 						   "spot.lanes, 0);\n"
 "}\n"
@@ -33736,6 +34040,9 @@ static const struct {
 		"for (int k = 0; k < PER; k++)\n"
 			"x[k] = dvti_value(LOGARITHM ? x[k] : dvti_exp_below(x[k], largest), last);\n"
 		"dvti_tile_store(p, spot, base, x);\n"
+"#if LABEL >= 0\n"
+		"dvti_tile_pick(p, spot, base, x);\n"
+"#endif\n"
 	"}\n"
 "#else\n"
 	"double sum = 0;\n"
@@ -33757,6 +34064,9 @@ static const struct {
 	"for (int k = 0; k < PER; k++)\n"
 		"x[k] = dvti_value(x[k], last);\n"
 	"dvti_tile_store(p, spot, 0, x);\n"
+"#if LABEL >= 0\n"
+	"dvti_tile_pick(p, spot, 0, x);\n"
+"#endif\n"
 "#endif\n"
 "}\n\n\n\n\n\n"
 "#if WIDE || D == DVT_F64 || !DVTI_IS_FLOAT(D) || (LONG && D != DVT_F32)\n"
@@ -33774,16 +34084,21 @@ static const struct {
 		"const int64_t row = group * rows + (COLUMNS ? threadIdx.x % rows : threadIdx.x / lanes);\n"
 		"dvti_spot spot;\n"
 		"spot.lanes = lanes;\n"
-		"spot.lane = COLUMNS ? threadIdx.x / rows : threadIdx.x % lanes;\n"
+		"spot.lane = COLUMNS ? threadIdx.x / rows : threadIdx.x % lanes;\n",
 		"dvti_forget(spot);\n"
 		"spot.exists = row < p.rows;\n"
 		"spot.in = (const dvti_element *)p.in.data +\n"
 				  "(spot.exists ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);\n"
 		"spot.out = (dvti_result *)p.out.data +\n"
 				   "(spot.exists ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);\n"
+"#if LABEL >= 0\n"
+		"spot.label = spot.exists ? dvti_label(p, row) : -1;\n"
+		"spot.loss = (dvti_result *)p.loss + row;\n"
+"#endif\n"
 		"dvti_row(p, spot);\n"
 	"}\n"
-"}\n",
+"}\n"
+"#endif\n",
 ""};
 static const struct {
     char part0[2940], end[1];
@@ -35670,13 +35985,8 @@ DVTI_FN const dvti_cuda_physical *dvti_cuda_physical_of(const dvti_cuda_gpu *gpu
 }
 
 DVTI_FN dvti_cu_result dvti_cuda_enter(dvti_cuda_physical *physical, bool *pushed) {
-	const dvti_cuda_driver *cu = dvti_cuda();
-	dvti_cu_context current = NULL;
-	dvti_cu_result result;
-	*pushed = false;
-	if (cu->cuCtxGetCurrent(&current) == DVTI_CU_OK && current == physical->context)
-		return DVTI_CU_OK;
-	result = cu->cuCtxPushCurrent_v2(physical->context);
+	/* Also if it is current already: asking for that costs a call of the driver as well. */
+	dvti_cu_result result = dvti_cuda()->cuCtxPushCurrent_v2(physical->context);
 	*pushed = result == DVTI_CU_OK;
 	return result;
 }
@@ -36050,9 +36360,7 @@ DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
 }
 
 /* ---- entry and exit ---- */
-DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed) {
-	dvti_cu_result result;
-	*pushed = false;
+DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function) {
 	if (gpu->process != dvti_process_id()) { /* the parent may have held the lock */
 		dvti_fail(DVT_ERR_FORKED,
 				  "%s: %s was opened before this process was forked, and CUDA cannot be used in a "
@@ -36061,11 +36369,18 @@ DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pus
 		return false;
 	}
 	dvti_mutex_lock(&gpu->lock);
-	if (gpu->physical->lost) {
-		dvti_cuda_report_lost(gpu, function);
-		dvti_mutex_unlock(&gpu->lock);
+	if (!gpu->physical->lost)
+		return true;
+	dvti_cuda_report_lost(gpu, function);
+	dvti_mutex_unlock(&gpu->lock);
+	return false;
+}
+
+DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed) {
+	dvti_cu_result result;
+	*pushed = false;
+	if (!dvti_cuda_lock(gpu, function))
 		return false;
-	}
 	result = dvti_cuda_enter(gpu->physical, pushed);
 	if (result == DVTI_CU_OK)
 		return true;
@@ -36252,27 +36567,41 @@ static void dvti_cuda_split(dvti_cuda_memory *memory, dvti_cuda_block *block, in
 	dvti_cuda_bin_add(memory, tail);
 }
 
-DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
-										dvti_cu_result *result) {
-	int64_t size;
-	dvti_cuda_block *block;
-	*result = bytes > INT64_MAX / 2 ? DVTI_CU_OUT_OF_MEMORY
-									: DVTI_CU_OK; /* rounding up must not overflow */
-	if (*result != DVTI_CU_OK || !dvti_cuda_buckets_ready(memory))
-		return NULL;
-	size = (DVTI_MAX(bytes, 1) + DVTI_CUDA_UNIT - 1) / DVTI_CUDA_UNIT * DVTI_CUDA_UNIT;
-	block = dvti_cuda_best(memory, size <= DVTI_CUDA_SMALL, size);
-	if (block) {
-		dvti_cuda_bin_remove(memory, block);
-		memory->reused++;
-	} else
-		block = dvti_cuda_segment(memory, size, result);
-	if (!block)
-		return NULL;
+static int64_t dvti_cuda_rounded(int64_t bytes) {
+	return (DVTI_MAX(bytes, 1) + DVTI_CUDA_UNIT - 1) / DVTI_CUDA_UNIT * DVTI_CUDA_UNIT;
+}
+
+/* Returns the block, which is in no bin, as a busy one of that size. */
+static dvti_cuda_block *dvti_cuda_use(dvti_cuda_memory *memory, dvti_cuda_block *block,
+									  int64_t size) {
 	dvti_cuda_split(memory, block, size);
 	block->busy = true;
 	dvti_cuda_bucket_add(memory, block);
 	return block;
+}
+
+DVTI_FN dvti_cuda_block *dvti_cuda_take_free(dvti_cuda_memory *memory, int64_t bytes) {
+	int64_t size;
+	dvti_cuda_block *block;
+	if (bytes > INT64_MAX / 2 || !dvti_cuda_buckets_ready(memory)) /* rounding up would overflow */
+		return NULL;
+	size = dvti_cuda_rounded(bytes);
+	block = dvti_cuda_best(memory, size <= DVTI_CUDA_SMALL, size);
+	if (!block)
+		return NULL;
+	dvti_cuda_bin_remove(memory, block);
+	memory->reused++;
+	return dvti_cuda_use(memory, block, size);
+}
+
+DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
+										dvti_cu_result *result) {
+	dvti_cuda_block *block = dvti_cuda_take_free(memory, bytes);
+	*result = block || bytes <= INT64_MAX / 2 ? DVTI_CU_OK : DVTI_CU_OUT_OF_MEMORY;
+	if (block || *result != DVTI_CU_OK || !dvti_cuda_buckets_ready(memory))
+		return block;
+	block = dvti_cuda_segment(memory, dvti_cuda_rounded(bytes), result);
+	return block ? dvti_cuda_use(memory, block, dvti_cuda_rounded(bytes)) : NULL;
 }
 
 /* ---- releasing ---- */
@@ -36525,8 +36854,20 @@ static dvti_cu_result dvti_cuda_touch_view(dvti_cuda_gpu *gpu, const dvti_view *
 						   writes);
 }
 
+static dvti_cu_result dvti_cuda_touch_update(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+											 const dvti_update_of *u) {
+	dvti_cu_result result =
+		dvti_cuda_touch(gpu, u->g, u->n * dvt_dtype_size(launch->in[0].dtype), false);
+	int k;
+	for (k = 0; k < launch->n_out && result == DVTI_CU_OK; k++)
+		result = dvti_cuda_touch(gpu, k ? u->state[k - 1] : u->w,
+								 u->n * dvt_dtype_size(launch->out[k].dtype), true);
+	return result;
+}
+
 DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
 	dvti_cu_result result = DVTI_CU_OK;
+	int64_t i;
 	int k;
 	if (gpu->n_places == 0 && gpu->n_fresh == 0)
 		return DVTI_CU_OK;
@@ -36535,8 +36876,17 @@ DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_lau
 			result = dvti_cuda_touch_view(gpu, &launch->in[k], false);
 	for (k = 0; k < launch->n_out && result == DVTI_CU_OK; k++)
 		result = dvti_cuda_touch_view(gpu, &launch->out[k], true);
+	if (launch->epilogue.bias.data && result == DVTI_CU_OK)
+		result = dvti_cuda_touch_view(gpu, &launch->epilogue.bias, false);
+	if (launch->epilogue.mask && result == DVTI_CU_OK) {
+		dvti_view mask = launch->out[0];
+		mask.data = (void *)(uintptr_t)launch->epilogue.mask;
+		result = dvti_cuda_touch_view(gpu, &mask, false);
+	}
 	if (launch->workspace && result == DVTI_CU_OK)
 		result = dvti_cuda_touch(gpu, launch->workspace, launch->workspace_bytes, true);
+	for (i = 0; i < launch->n_updates && result == DVTI_CU_OK; i++)
+		result = dvti_cuda_touch_update(gpu, launch, &launch->updates[i]);
 	return result;
 }
 
@@ -37256,6 +37606,7 @@ static void dvti_cuda_conv_shapes(dvti_cuda_conv_plan *plan, const dvti_launch *
 	args->w = weight ? NULL : w->data;
 	args->y = plan->op == DVTI_CUDA_CONV_FORWARD ? NULL : y->data;
 	args->bias = launch->n_in == 3 ? launch->in[2].data : NULL;
+	args->relu = launch->epilogue.activation == DVTI_RELU;
 	args->out = launch->out[0].data;
 	args->size = dvti_cuda_view_size(&launch->out[0]);
 	args->n = x->dim[0];
@@ -37680,7 +38031,8 @@ static void dvti_cuda_ew_find_groups(dvti_cuda_ew *ew, int64_t most) {
 
 /* ---- choice of the program ---- */
 /* Returns whether the program finds out the dtypes at run time, as rare mixtures do. Every copy has
-   its own program, and so has `where` with a bool condition. */
+   its own program, and so has `where` with a condition of bool or of the values' dtype, as in
+   relu's gradient. */
 static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
 	int first = op == DVTI_OP_where ? 2 : 1, k;
 	if (op == DVTI_OP_copy)
@@ -37688,7 +38040,7 @@ static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
 	for (k = first; k < ew->count; k++)
 		if (ew->dtype[k] != ew->dtype[first])
 			return true;
-	if (op == DVTI_OP_where && ew->dtype[1] != DVT_BOOL)
+	if (op == DVTI_OP_where && ew->dtype[1] != DVT_BOOL && ew->dtype[1] != ew->dtype[first])
 		return true;
 	return ew->dtype[0] != ew->dtype[first] && ew->dtype[0] != DVT_BOOL;
 }
@@ -38166,6 +38518,7 @@ static void dvti_cuda_mm_swap(dvti_kmatmul *p) {
 	p->b_col = row;
 	p->m = p->n;
 	p->n = 1;
+	p->bias_step = 0; /* its one element belongs to what were rows */
 	for (i = 0; i < p->ndim; i++) {
 		int64_t step = p->a_batch[i];
 		p->a_batch[i] = p->b_batch[i];
@@ -38355,6 +38708,10 @@ static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launc
 	p->a_k = a->stride[last];
 	p->b_k = b->stride[last - 1];
 	p->b_col = b->stride[last];
+	p->bias = launch->epilogue.bias.data;
+	p->bias_step = 1;
+	p->mask = launch->epilogue.mask;
+	p->relu = launch->epilogue.activation == DVTI_RELU;
 	dvti_cuda_mm_batch(launch, p);
 	dvti_cuda_mm_swap(p);
 	if (p->n == 1 && p->k > 0 && (p->m == 1 || llabs(p->b_k) < llabs(p->b_col)))
@@ -38426,33 +38783,100 @@ DVTI_FN void dvti_cuda_describe_optimizer(uint64_t variant, dvti_text *text) {
 	dvti_cuda_add_functions(text, "optimizer_steps.inl");
 }
 
+/* Returns the row of args->f with these numbers, which it adds if there is none. -1: there is no
+   space. */
+static int dvti_cuda_opt_row(dvti_koptimizer *args, int *n_rows, const double *f) {
+	double row[8];
+	int i;
+	memcpy(row, f, sizeof row);
+	if (!(row[3] > 0))
+		row[3] = (double)INFINITY;
+	for (i = 0; i < *n_rows; i++)
+		if (memcmp(args->f[i], row, sizeof row) == 0)
+			return i;
+	if (i == DVTI_KOPT_ROWS)
+		return -1;
+	memcpy(args->f[i], row, sizeof row);
+	return (*n_rows)++;
+}
+
+/* Writes the arguments of as many parameters as fit, from updates[0] on. Returns their number. */
+static int64_t dvti_cuda_opt_fill(dvti_koptimizer *args, const dvti_update_of *updates, int64_t n,
+								  int states, int64_t chunk) {
+	const int64_t most = DVTI_KOPT_WORDS / (states + 3);
+	int64_t done;
+	int n_rows = 0, k;
+	memset(args, 0, sizeof *args);
+	for (done = 0; done < n && done < most; done++) {
+		const dvti_update_of *u = &updates[done];
+		uint64_t *word = args->word + done * (states + 3);
+		const int row = dvti_cuda_opt_row(args, &n_rows, u->f);
+		if (row < 0)
+			break;
+		word[0] = (uint64_t)(uintptr_t)u->w;
+		word[1] = (uint64_t)(uintptr_t)u->g;
+		for (k = 0; k < states; k++)
+			word[2 + k] = (uint64_t)(uintptr_t)u->state[k];
+		word[2 + states] = (uint64_t)u->n | (uint64_t)row << DVTI_KOPT_ROW_BIT;
+		args->chunks += (u->n + chunk - 1) / chunk;
+	}
+	return done;
+}
+
+/* Returns the elements that one access of this array can move, at most `each`. */
+static int dvti_cuda_opt_each(int each, const void *data, dvt_dtype dtype) {
+	const int size = (int)dvt_dtype_size(dtype);
+	while (each * size > 16 || (uintptr_t)data % (uintptr_t)(each * size))
+		each /= 2;
+	return each;
+}
+
+/* The step of the launch's own arrays. */
+static dvti_update_of dvti_cuda_opt_own(const dvti_launch *launch) {
+	dvti_update_of u;
+	int k;
+	memset(&u, 0, sizeof u);
+	u.w = launch->out[0].data;
+	u.g = launch->in[0].data;
+	for (k = 1; k < launch->n_out; k++)
+		u.state[k - 1] = launch->out[k].data;
+	u.n = dvti_cuda_view_size(&launch->out[0]);
+	memcpy(u.f, launch->f, sizeof u.f);
+	return u;
+}
+
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	const dvti_view *view[5]; /* in the order of the dtypes */
-	dvti_cuda_program program;
+	const dvti_update_of own = dvti_cuda_opt_own(launch);
+	const dvti_update_of *updates = launch->n_updates ? launch->updates : &own;
+	const int64_t n = DVTI_MAX(launch->n_updates, 1);
+	const int states = launch->n_out - 1;
+	dvt_dtype dtype[5]; /* weight, three states, gradient */
+	dvti_cuda_program program = DVTI_CUDA_PROGRAM(optimizer);
+	dvt_status status = DVT_OK;
 	dvti_koptimizer args;
-	int states = launch->n_out - 1, each = DVTI_OPT_MOST, k;
-	memset(&args, 0, sizeof args);
-	program = DVTI_CUDA_PROGRAM(optimizer);
+	int64_t i;
+	int each = DVTI_OPT_MOST, k;
 	program.variant = (uint64_t)((int)launch->op - DVTI_OPTIMIZER_BEGIN) |
 					  (uint64_t)(launch->i[0] != 0) << 5 | (uint64_t)states << 6;
 	for (k = 0; k < 5; k++) {
-		view[k] = k == 4 ? &launch->in[0] : &launch->out[k <= states ? k : 0];
-		program.variant |= (uint64_t)view[k]->dtype << (8 + 4 * k);
-		while (each * dvt_dtype_size(view[k]->dtype) > 16 ||
-			   (uintptr_t)view[k]->data % (uintptr_t)(each * dvt_dtype_size(view[k]->dtype)))
-			each /= 2;
+		dtype[k] = k == 4 ? launch->in[0].dtype : launch->out[k <= states ? k : 0].dtype;
+		program.variant |= (uint64_t)dtype[k] << (8 + 4 * k);
+	}
+	for (i = 0; i < n; i++) {
+		each = dvti_cuda_opt_each(each, updates[i].w, dtype[0]);
+		each = dvti_cuda_opt_each(each, updates[i].g, dtype[4]);
+		for (k = 0; k < states; k++)
+			each = dvti_cuda_opt_each(each, updates[i].state[k], dtype[1 + k]);
 	}
 	program.variant |= (uint64_t)(each / 2) << 28; /* 4, 2, 1 */
-	args.w = view[0]->data;
-	for (k = 0; k < states; k++)
-		args.state[k] = view[1 + k]->data;
-	args.g = view[4]->data;
-	args.n = dvti_cuda_view_size(view[0]);
-	memcpy(args.f, launch->f, sizeof args.f);
-	if (!(args.f[3] > 0))
-		args.f[3] = (double)INFINITY;
-	return dvti_cuda_start(gpu, launch, program, "dvti_optimizer",
-						   dvti_cuda_grid_for(gpu, args.n, 256, each), &args, sizeof args);
+	for (i = 0; i < n && status == DVT_OK;) {
+		const int64_t chunk = 256 * each * 4;
+		i += dvti_cuda_opt_fill(&args, updates + i, n - i, states, chunk);
+		status = dvti_cuda_start(gpu, launch, program, "dvti_optimizer",
+								 dvti_cuda_grid_for(gpu, args.chunks * chunk, 256, 4 * each),
+								 &args, sizeof args);
+	}
+	return status;
 }
 
 #undef DVTI_OPT_MOST
@@ -39132,9 +39556,13 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end cuda_scan.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
-/* Softmax along the last axis: kernel softmax (kernels/softmax.cu). */
+/* Softmax along the last axis, and cross-entropy: kernels softmax and cross_entropy
+   (kernels/softmax.cu).
+
+   Variant, from the lowest bit: 4 dtype of the input, 4 of the result, 6 PER, 1 each LOGARITHM,
+   COLUMNS, LONG, WIDE, GRADIENT, 4 dtype of labels + 1. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cuda/launch/cuda_softmax.c"
+#line 6 "src/3_cuda/launch/cuda_softmax.c"
 #endif
 
 #define DVTI_CUDA_PAIR 32768 /* longest row of which two per multiprocessor fit in L2 */
@@ -39147,10 +39575,11 @@ typedef struct dvti_cuda_softmax_plan {
 } dvti_cuda_softmax_plan;
 
 /* Returns whether groups of 16 bytes can be read and written with one access. */
-static bool dvti_cuda_softmax_vector(const dvti_launch *launch, const dvti_ksoftmax *args) {
-	int64_t each = 16 / dvt_dtype_size(launch->out[0].dtype);
+static bool dvti_cuda_softmax_vector(const dvti_view *in, const dvti_view *out,
+									 const dvti_ksoftmax *args) {
+	int64_t each = 16 / dvt_dtype_size(out->dtype);
 	int i;
-	bool good = launch->in[0].dtype == launch->out[0].dtype && args->n % each == 0 &&
+	bool good = in->dtype == out->dtype && args->n % each == 0 &&
 				args->in_step == 1 && args->out_step == 1 && (uintptr_t)args->in.data % 16 == 0 &&
 				(uintptr_t)args->out.data % 16 == 0;
 	for (i = 0; i < (int)args->in.ndim; i++)
@@ -39180,17 +39609,17 @@ static void dvti_cuda_softmax_rows(dvti_cuda_softmax_plan *plan, int64_t each, i
 	plan->grid.threads = (int)DVTI_MAX(args->lanes, 256);
 }
 
-static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu,
-														const dvti_launch *launch) {
+static dvti_cuda_softmax_plan
+dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu, const dvti_view *in, const dvti_view *out) {
 	const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* positions past the end still fit */
 	dvti_cuda_softmax_plan plan;
 	dvti_ksoftmax *args = &plan.args;
-	int last = launch->in[0].ndim - 1, i;
-	bool doubles = launch->in[0].dtype == DVT_F64 || !dvt_dtype_is_float(launch->in[0].dtype);
+	int last = in->ndim - 1, i;
+	bool doubles = in->dtype == DVT_F64 || !dvt_dtype_is_float(in->dtype);
 	int64_t each, most = doubles ? 16 : 32; /* elements that fit in 128 registers */
 	memset(&plan, 0, sizeof plan);
-	args->in = dvti_cuda_view(&launch->in[0]);
-	args->out = dvti_cuda_view(&launch->out[0]);
+	args->in = dvti_cuda_view(in);
+	args->out = dvti_cuda_view(out);
 	args->n = args->in.dim[last];
 	args->in_step = args->in.stride[last];
 	args->out_step = args->out.stride[last];
@@ -39199,8 +39628,8 @@ static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu
 	for (i = 0; i < last; i++)
 		args->rows *= args->in.dim[i];
 	dvti_cuda_simplify_axes(&args->in, &args->out, true);
-	args->vector = dvti_cuda_softmax_vector(launch, args);
-	each = args->vector ? 16 / dvt_dtype_size(launch->out[0].dtype) : 1;
+	args->vector = dvti_cuda_softmax_vector(in, out, args);
+	each = args->vector ? 16 / dvt_dtype_size(out->dtype) : 1;
 	last = (int)args->in.ndim - 1;
 	plan.columns = args->in.dim[last] > 1 && args->n > 1 &&
 				   dvti_cuda_distance(args->in.stride[last]) < dvti_cuda_distance(args->in_step);
@@ -39220,24 +39649,70 @@ static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu
 }
 
 DVTI_FN void dvti_cuda_describe_softmax(uint64_t variant, dvti_text *text) {
+	const bool gradient = (variant >> 18 & 1) != 0;
 	dvti_text_add(text, "#define D %d\n#define OUT %d\n#define PER %d\n", (int)(variant & 15),
 				  (int)(variant >> 4 & 15), (int)(variant >> 8 & 63));
 	dvti_text_add(text,
 				  "#define LOGARITHM %d\n#define COLUMNS %d\n#define LONG %d\n#define WIDE %d\n",
 				  (int)(variant >> 14 & 1), (int)(variant >> 15 & 1), (int)(variant >> 16 & 1),
 				  (int)(variant >> 17 & 1));
-	dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
+	dvti_text_add(text, "#define GRADIENT %d\n#define LABEL %d\n", gradient,
+				  (int)(variant >> 19 & 15) - 1);
+	if (gradient)
+		dvti_cuda_add_functions(text, "exp.inl");
+	else
+		dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
+}
+
+static dvti_cuda_program dvti_cuda_softmax_program(const dvti_cuda_softmax_plan *plan, dvt_dtype in,
+												   dvt_dtype out, bool logarithm) {
+	dvti_cuda_program program = DVTI_CUDA_PROGRAM(softmax);
+	program.variant = (uint64_t)in | (uint64_t)out << 4 | (uint64_t)plan->per << 8 |
+					  (uint64_t)logarithm << 14 | (uint64_t)plan->columns << 15 |
+					  (uint64_t)!plan->in_registers << 16 | (uint64_t)plan->wide << 17;
+	return program;
 }
 
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	dvti_cuda_softmax_plan plan = dvti_cuda_softmax_plan_of(gpu, launch);
+	const dvti_view *in = &launch->in[0], *out = &launch->out[0];
+	const dvti_cuda_softmax_plan plan = dvti_cuda_softmax_plan_of(gpu, in, out);
+	return dvti_cuda_start(gpu, launch,
+						   dvti_cuda_softmax_program(&plan, in->dtype, out->dtype,
+													 launch->op == DVTI_OP_log_softmax),
+						   "dvti_softmax", plan.grid, &plan.args, sizeof plan.args);
+}
+
+/* ---- cross-entropy ---- */
+static dvt_status dvti_cuda_entropy_gradient(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const dvti_view *out = &launch->out[0];
+	const int64_t size = dvti_cuda_view_size(out);
+	dvti_cuda_program program = DVTI_CUDA_PROGRAM(softmax);
+	dvti_ksoftmax args;
+	memset(&args, 0, sizeof args);
+	args.n = out->dim[out->ndim - 1];
+	args.rows = size / args.n;
+	args.in.data = launch->in[2].data;
+	args.out.data = out->data;
+	args.g = launch->in[0].data;
+	args.label = launch->in[1].data;
+	program.variant = (uint64_t)out->dtype | (uint64_t)out->dtype << 4 | (uint64_t)1 << 18 |
+					  (uint64_t)(size >= (int64_t)1 << 30) << 17 |
+					  (uint64_t)(launch->in[1].dtype + 1) << 19;
+	return dvti_cuda_start(gpu, launch, program, "dvti_cross_entropy_gradient",
+						   dvti_cuda_grid_for(gpu, size, 256, 1), &args, sizeof args);
+}
+
+DVTI_FN dvt_status dvti_cuda_cross_entropy(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const dvti_view *in = &launch->in[0], *out = &launch->out[1];
+	dvti_cuda_softmax_plan plan;
 	dvti_cuda_program program;
-	program = DVTI_CUDA_PROGRAM(softmax);
-	program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
-					  (uint64_t)plan.per << 8 |
-					  (uint64_t)(launch->op == DVTI_OP_log_softmax) << 14 |
-					  (uint64_t)plan.columns << 15 | (uint64_t)!plan.in_registers << 16 |
-					  (uint64_t)plan.wide << 17;
+	if (launch->op == DVTI_OP_cross_entropy_data)
+		return dvti_cuda_entropy_gradient(gpu, launch);
+	plan = dvti_cuda_softmax_plan_of(gpu, in, out);
+	plan.args.label = launch->in[1].data;
+	plan.args.loss = launch->out[0].data;
+	program = dvti_cuda_softmax_program(&plan, in->dtype, out->dtype, true);
+	program.variant |= (uint64_t)(launch->in[1].dtype + 1) << 19;
 	return dvti_cuda_start(gpu, launch, program, "dvti_softmax", plan.grid, &plan.args,
 						   sizeof plan.args);
 }
@@ -39352,21 +39827,39 @@ static dvt_status dvti_cuda_over_limit(dvti_device *device, const char *function
 					 (long long)dvti_atomic_load(&device->limit));
 }
 
+/* Returns a block of new memory, or NULL with the error set. */
+static DVTI_RARE dvti_cuda_block *dvti_cuda_new_block(dvti_cuda_gpu *gpu, const char *function,
+													  int64_t bytes) {
+	dvti_cuda_block *block = NULL;
+	bool pushed;
+	dvti_cu_result result = dvti_cuda_enter(gpu->physical, &pushed);
+	if (result != DVTI_CU_OK) {
+		dvti_cuda_failed(gpu, function, "cuCtxPushCurrent_v2", result);
+		return NULL;
+	}
+	block = dvti_cuda_take_after_trim(gpu, bytes, &result);
+	if (!block && result == DVTI_CU_OUT_OF_MEMORY)
+		dvti_cuda_full(gpu, function, bytes);
+	else if (!block && result != DVTI_CU_OK)
+		dvti_cuda_failed(gpu, function, "cuMemAlloc_v2", result);
+	else if (!block)
+		dvti_fail_memory(function, (int64_t)sizeof *block);
+	dvti_cuda_leave(pushed);
+	return block;
+}
+
 static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *function, int64_t bytes,
 										  void **out) {
 	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
 	dvti_cuda_block *block;
-	dvti_cu_result result;
 	int64_t used, limit = dvti_atomic_load(&device->limit);
 	if (limit && bytes > limit - dvti_atomic_load(&device->used))
 		return dvti_cuda_over_limit(device, function, bytes);
-	block = dvti_cuda_take_after_trim(gpu, bytes, &result);
-	if (!block && result == DVTI_CU_OUT_OF_MEMORY)
-		return dvti_cuda_full(gpu, function, bytes);
-	if (!block && result != DVTI_CU_OK)
-		return dvti_cuda_failed(gpu, function, "cuMemAlloc_v2", result);
+	block = dvti_cuda_take_free(&gpu->memory, bytes);
 	if (!block)
-		return dvti_fail_memory(function, (int64_t)sizeof *block);
+		block = dvti_cuda_new_block(gpu, function, bytes);
+	if (!block)
+		return dvti_failure();
 	used = dvti_atomic_add(&device->used, bytes);
 	if (used > dvti_atomic_load(&device->peak))
 		dvti_atomic_store(&device->peak, used);
@@ -39379,11 +39872,10 @@ static dvt_status dvti_cuda_acquire(dvti_device *device, const char *function, i
 									void **out) {
 	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
 	dvt_status status;
-	bool pushed;
-	if (!dvti_cuda_begin(gpu, function, &pushed))
+	if (!dvti_cuda_lock(gpu, function))
 		return dvti_failure();
 	status = dvti_cuda_acquire_block(device, function, bytes, out);
-	dvti_cuda_end(gpu, pushed);
+	dvti_mutex_unlock(&gpu->lock);
 	return status;
 }
 
@@ -39398,7 +39890,9 @@ static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
 		return;
 	dvti_mutex_lock(&gpu->lock);
 	block = dvti_cuda_block_at(&gpu->memory, at);
-	if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
+	/* Without memory that other streams use, nothing is asked of the driver. */
+	if (!gpu->physical->lost &&
+		(gpu->n_places == 0 || dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK)) {
 		dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
 								 dvti_cuda_touch(gpu, block->at, block->size, true));
 		dvti_cuda_leave(pushed);
@@ -39534,9 +40028,11 @@ static void dvti_cuda_memory_stats(dvti_device *device, dvt_memory_stats *out) {
 static bool dvti_cuda_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
 							   dvt_dtype dtype, dvti_feature feature) {
 	(void)device;
-	(void)op;
-	(void)dtype;
-	return feature == DVTI_CAN_RUN && kernel->cuda->run;
+	if (feature == DVTI_CAN_EPILOGUE)
+		return dvt_dtype_is_float(dtype) && (op == DVTI_OP_matmul || op == DVTI_OP_conv2d);
+	if (feature == DVTI_CAN_MASK)
+		return dvt_dtype_is_float(dtype) && op == DVTI_OP_matmul;
+	return (feature == DVTI_CAN_RUN || feature == DVTI_CAN_MANY) && kernel->cuda->run;
 }
 
 static int64_t dvti_cuda_plan(dvti_device *device, dvti_launch *launch) {
@@ -39732,6 +40228,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 	if (!dvti_cuda_begin(gpu, "dvt_cuda_address", &pushed))
 		return 0;
 	gpu->shared = true;
+	dvti_atomic_store(&x->storage->shown, 1);
 	/* Work that the caller queues in the stream must run after copies in progress. */
 	dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
 							 dvti_cuda_touch(gpu, x->storage->data, x->storage->bytes, true));
@@ -39740,7 +40237,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 172 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -41135,13 +41632,15 @@ static bool dvti_matmul_small(const dvt_array *out, const dvt_array *a, const dv
 	return dvti_multiply_small(out->storage->device, dvti_kernel_matmul(), &product);
 }
 
-/* Launches the product. A bias (or NULL) and relu need DVTI_CAN_EPILOGUE. */
+/* Launches the product. A bias (or NULL) and relu need DVTI_CAN_EPILOGUE, a mask (or NULL) needs
+   DVTI_CAN_MASK. */
 static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_shape *shape,
 								  const dvt_array *a, bool transpose_a, const dvt_array *b,
-								  bool transpose_b, const dvt_array *bias, bool relu) {
+								  bool transpose_b, const dvt_array *bias, bool relu,
+								  const dvt_array *mask) {
 	dvti_launch launch;
 	dvti_factor f;
-	if ((!bias && !relu && dvti_matmul_small(out, a, b, transpose_a, transpose_b)) ||
+	if ((!bias && !relu && !mask && dvti_matmul_small(out, a, b, transpose_a, transpose_b)) ||
 		!dvti_has_elements(shape))
 		return DVT_OK;
 	dvti_launch_begin(&launch, name, dvti_kernel_matmul(), DVTI_OP_matmul);
@@ -41156,7 +41655,23 @@ static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_sh
 	if (bias)
 		launch.epilogue.bias = dvti_view_of(bias);
 	launch.epilogue.activation = relu ? DVTI_RELU : DVTI_NO_ACTIVATION;
+	if (mask)
+		launch.epilogue.mask = dvti_view_of(mask).data;
 	return dvti_run(out->storage->device, &launch);
+}
+
+DVTI_FN bool dvti_matmul_can_mask(const dvt_array *x) {
+	return dvti_supports(x->storage->device, dvti_kernel_matmul(), DVTI_OP_matmul, x->dtype,
+						 DVTI_CAN_MASK);
+}
+
+DVTI_FN dvt_array *dvti_matmul_masked(const char *name, dvt_array *a, dvt_array *b, bool transpose_b,
+									  const dvt_array *mask) {
+	dvt_array *out = dvti_array_shaped(name, &mask->shape, mask->dtype, mask->storage->ctx);
+	return out && dvti_matmul_run(name, out, &mask->shape, a, false, b, transpose_b, NULL, false,
+								  mask) == DVT_OK
+			   ? out
+			   : NULL;
 }
 
 /* Multiplies and records. a and b have at least two axes, and the result's dtype unless
@@ -41171,7 +41686,8 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
 		return NULL;
 	out = dvti_array_shaped(name, &shape, dtype, a->storage->ctx);
 	if (!out ||
-		dvti_matmul_run(name, out, &shape, a, transpose_a, b, transpose_b, bias, relu) != DVT_OK)
+		dvti_matmul_run(name, out, &shape, a, transpose_a, b, transpose_b, bias, relu, NULL) !=
+			DVT_OK)
 		return NULL;
 	if (!dvt_is_recording())
 		return out;
@@ -41187,7 +41703,7 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
 }
 
 DVTI_FN dvt_array *dvti_linear_fused(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
-	return dvti_matmul_recorded("dvt_matmul_with", x, w, false, true, DVT_F32, bias, relu);
+	return dvti_matmul_recorded("dvt_matmul_with", x, w, false, true, x->dtype, bias, relu);
 }
 
 /* Returns whether the backend multiplies these 8-bit operands to int32 without conversion. */
@@ -41381,7 +41897,8 @@ static dvt_array *dvti_matmul_into(const char *name, dvt_array *dst, dvt_array *
 	if (!dvti_has_elements(&shape))
 		return dst;
 	status = dvti_matmul_is_direct(dst, a, b, dtype)
-				 ? dvti_matmul_run(name, dst, &shape, a, transpose_a, b, transpose_b, NULL, false)
+				 ? dvti_matmul_run(name, dst, &shape, a, transpose_a, b, transpose_b, NULL, false,
+								   NULL)
 				 : dvti_matmul_then_copy(name, dst, a, b, transpose_a, transpose_b, dtype);
 	if (status != DVT_OK)
 		return NULL;
@@ -41948,6 +42465,58 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 	return dvti_remember(dst, node);
 }
 /* ==== end op_copy.c ==== */
+/* ==== begin src/4_ops/op_cross_entropy.c ==== */
+/* Softmax cross-entropy with class numbers, in one launch. A node's inputs are the prediction, the
+   labels, and the logarithms of softmax, which the gradient reads. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/op_cross_entropy.c"
+#endif
+
+DVTI_FN dvt_array *dvti_cross_entropy_launch(const char *name, dvti_op op, dvt_array *const *in,
+											 int n_in, dvt_array *const *out, int n_out) {
+	dvti_launch launch;
+	int k;
+	dvti_launch_begin(&launch, name, dvti_kernel_cross_entropy(), op);
+	launch.compute = dvti_class_of(out[0]->dtype);
+	memset(&launch.in[0], 0, sizeof launch.in[0]);
+	for (k = 0; k < n_in; k++)
+		if (in[k])
+			dvti_view_into(&launch.in[k], in[k]);
+	for (k = 0; k < n_out; k++)
+		dvti_view_into(&launch.out[k], out[k]);
+	launch.n_in = n_in;
+	launch.n_out = n_out;
+	return dvti_run(out[0]->storage->device, &launch) == DVT_OK ? out[0] : NULL;
+}
+
+DVTI_FN bool dvti_cross_entropy_fits(const dvt_array *x, const dvt_array *label) {
+	return (x->dtype == DVT_F32 || x->dtype == DVT_F64) && dvt_dtype_is_int(label->dtype) &&
+		   dvt_ctx_equal(x->storage->ctx, label->storage->ctx) && x->shape.ndim > 1 &&
+		   dvt_size(x) > 0 && dvt_size(x) == dvt_size(label) * x->shape.dim[x->shape.ndim - 1];
+}
+
+DVTI_FN dvt_array *dvti_cross_entropy(const char *name, dvt_array *x, dvt_array *label) {
+	dvt_scope_guard scope = dvt_scope_begin();
+	dvt_array *in[3], *out[2], *loss = NULL;
+	in[0] = dvt_contiguous(x);
+	in[1] = dvt_contiguous(label);
+	out[0] = out[1] = NULL;
+	if (in[0] && in[1]) {
+		dvt_shape rows = in[0]->shape;
+		rows.ndim--;
+		out[0] = dvti_array_new(name, rows, x->dtype, x->storage->ctx);
+		out[1] = dvti_array_new(name, in[0]->shape, x->dtype, x->storage->ctx);
+	}
+	if (out[0] && out[1] &&
+		dvti_cross_entropy_launch(name, DVTI_OP_cross_entropy, in, 2, out, 2)) {
+		in[2] = out[1];
+		loss = dvti_finish(out[0], DVTI_OP_cross_entropy, name, in, 3, NULL);
+	}
+	dvt_keep(loss);
+	dvt_scope_end(&scope);
+	return loss;
+}
+/* ==== end op_cross_entropy.c ==== */
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation of arrays: uninitialized, constant, evenly spaced, or from host memory. */
 #ifdef DEVTENSOR_LINES
@@ -43726,10 +44295,10 @@ DVT_API dvt_array *dvt_conv1d_transpose(dvt_array *x, dvt_array *w, dvt_array *b
 /* Computes the layer in one launch where the backend and the inputs allow it. */
 static dvt_array *dvti_linear_of(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
 	dvt_array *y;
-	if (x->dtype == DVT_F32 && w->dtype == DVT_F32 &&
-		dvti_supports(x->storage->device, dvti_kernel_matmul(), DVTI_OP_matmul, DVT_F32,
+	if (x->dtype == w->dtype && dvt_dtype_is_float(x->dtype) &&
+		dvti_supports(x->storage->device, dvti_kernel_matmul(), DVTI_OP_matmul, x->dtype,
 					  DVTI_CAN_EPILOGUE) &&
-		x->shape.ndim > 1 && (!bias || (bias->dtype == DVT_F32 && dvt_is_contiguous(bias))))
+		x->shape.ndim > 1 && (!bias || (bias->dtype == x->dtype && dvt_is_contiguous(bias))))
 		return dvti_linear_fused(x, w, bias, relu);
 	y = dvti_matmul("dvt_matmul_with", x, w, false, true);
 	if (bias)
@@ -44426,8 +44995,7 @@ static bool dvti_warm_scalar(dvt_array *x) {
 static bool dvti_warm_casts(dvt_array *x) {
 	dvt_array *flags = dvt_greater_scalar(x, 0);
 	return flags && dvt_astype(flags, DVT_F32) && dvt_where(flags, x, x) &&
-		   dvt_where(x, x,
-					 dvt_full(DVT_SCALAR, 0, DVT_F32, x->storage->ctx)) && /* relu's gradient */
+		   dvt_where_scalar(x, x, 0) && /* relu's gradient */
 		   dvt_astype(x, DVT_I64) &&
 		   dvt_astype(x, DVT_I32) &&
 		   dvt_astype(dvt_full(x->shape, 1, DVT_I64, x->storage->ctx), DVT_F32) &&
@@ -44445,6 +45013,16 @@ static bool dvti_warm_elementwise(dvt_ctx ctx) {
 }
 
 /* ---- along axes, by index ---- */
+/* The loss of class numbers, and its gradient. */
+static bool dvti_warm_entropy(dvt_ctx ctx, dvt_dtype labels) {
+	dvt_array *x = dvti_warm_full(DVT_SHAPE(64, 10), ctx), *in[3];
+	in[1] = dvt_zeros(DVT_SHAPE(64), labels, ctx);
+	in[0] = x && in[1] ? dvti_cross_entropy("dvt_prewarm", x, in[1]) : NULL;
+	in[2] = x;
+	return in[0] && dvti_cross_entropy_launch("dvt_prewarm", DVTI_OP_cross_entropy_data, in, 3,
+											  &x, 1) != NULL;
+}
+
 static bool dvti_warm_reductions(dvt_ctx ctx) {
 	dvt_array *x = dvti_warm_full(DVT_SHAPE(8, 6, 14, 14), ctx);
 	dvt_array *scores = dvti_warm_full(DVT_SHAPE(64, 10), ctx);
@@ -44454,7 +45032,8 @@ static bool dvti_warm_reductions(dvt_ctx ctx) {
 		   dvt_mean(scores, DVT_ALL) && dvt_mean(scores, DVT_AXES(1)) &&
 		   dvt_mean(x, DVT_KEEPDIMS(0, 2, 3)) && dvt_max(scores, DVT_AXES(1)) &&
 		   dvt_norm(many, DVT_ALL) && dvt_argmax(scores, DVT_AXES(1)) && dvt_softmax(scores, 1) &&
-		   dvt_log_softmax(scores, 1);
+		   dvt_log_softmax(scores, 1) && dvti_warm_entropy(ctx, DVT_I32) &&
+		   dvti_warm_entropy(ctx, DVT_I64);
 }
 
 static bool dvti_warm_indices(dvt_ctx ctx) {
@@ -45277,12 +45856,33 @@ static bool dvti_prepare_leaf(const char *name, dvti_slot *slot, bool create_gra
 	return true;
 }
 
-/* Writes into the existing array: one launch, no new memory. */
+/* Returns whether x is all of its storage's memory, in C order, and nobody has its address. */
+static bool dvti_is_whole(const dvt_array *x) {
+	const dvti_storage *s = x->storage;
+	return !s->release && !dvti_atomic_load(&s->shown) && x->offset == 0 &&
+		   dvt_is_contiguous(x) && s->bytes == dvt_nbytes(x);
+}
+
+/* Exchanges the memory of a leaf's gradient array and of the gathered gradient, which nobody else
+   reads. Views of the gradient array see the new values, as they do after a copy. */
+static bool dvti_hand_over(dvt_array *grad, dvt_array *gathered) {
+	void *data = grad->storage->data;
+	if (!dvti_exclusive(gathered) || !dvti_is_whole(gathered) || !dvti_is_whole(grad) ||
+		grad->dtype != gathered->dtype || grad->storage->device != gathered->storage->device ||
+		!dvt_shape_equal(grad->shape, gathered->shape))
+		return false;
+	grad->storage->data = gathered->storage->data;
+	gathered->storage->data = data;
+	return true;
+}
+
+/* Writes into the existing array: at most one launch, no new memory. */
 static bool dvti_write_leaf(const char *name, dvti_slot *slot) {
 	dvt_array *x = slot->leaf;
 	if (dvti_leaf_adds(x))
 		return dvt_add_(x->grad, slot->grad) != NULL;
-	if (dvti_copy_elements(name, x->grad, slot->grad) != DVT_OK)
+	if (!dvti_hand_over(x->grad, slot->grad) &&
+		dvti_copy_elements(name, x->grad, slot->grad) != DVT_OK)
 		return false;
 	dvti_written(x->grad);
 	return true;
@@ -45380,6 +45980,10 @@ static bool dvti_start_heads(dvti_graph *graph, dvt_array *const *heads, dvt_arr
 		dvti_slot *slot = dvti_graph_slot(graph, NULL, heads[i]);
 		dvt_array *g = grads ? grads[i] : NULL;
 		if (!slot->needed)
+			continue;
+		slot->ones = n == 1 && !g && slot->node && slot->node->op == DVTI_OP_cross_entropy &&
+					 !slot->variable && !dvt_is_recording();
+		if (slot->ones)
 			continue;
 		if (g)
 			dvti_own(g);
@@ -45486,15 +46090,17 @@ static bool dvti_call_gradient(const char *name, dvti_grad_call *call, const dvt
 	return good;
 }
 
-/* Returns whether the pooling gradient may apply the relu mask. Pooling knows which of relu's
-   results are 0 and skips them as it writes. relu's own gradient would read and write all elements
-   again. */
-static bool dvti_pool_masks_relu(dvti_graph *graph, const dvti_node *node) {
+/* Returns whether the gradient of a node with relu's result as its first input may apply relu's
+   mask. Pooling knows which of relu's results are 0 and skips them as it writes; products have an
+   epilogue. relu's own gradient would read and write all elements again. */
+static bool dvti_masks_relu(dvti_graph *graph, const dvti_node *node, const dvt_array *g) {
 	const dvti_slot *input;
-	if (node->op != DVTI_OP_max_pool2d || dvt_is_recording())
+	if (dvt_is_recording() || !g ||
+		(node->op != DVTI_OP_max_pool2d &&
+		 !(node->op == DVTI_OP_matmul && dvti_grad_matmul_masks(node, g))))
 		return false;
 	input = dvti_graph_slot(graph, node, node->in[0]);
-	return input->node && input->node->op == DVTI_OP_relu && !input->variable;
+	return input && input->node && input->node->op == DVTI_OP_relu && !input->variable;
 }
 
 /* Adds one contribution to an input's gradient and takes over its reference. */
@@ -45535,14 +46141,14 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
 	if (!any)
 		return true;
 	slot->passed = true;
-	if (dvti_slice_adds(dvti_graph_slot(graph, node, node->in[0]), node, slot->grad, &good))
+	if (slot->grad && dvti_slice_adds(dvti_graph_slot(graph, node, node->in[0]), node, slot->grad, &good))
 		return good;
 	call->node = node;
 	call->in = node->in;
 	call->n_in = node->n_in;
 	call->g = slot->grad;
 	call->need = need;
-	call->relu_masked = dvti_pool_masks_relu(graph, node);
+	call->relu_masked = dvti_masks_relu(graph, node, slot->grad);
 	memset(call->out, 0, sizeof *call->out * (size_t)node->n_in);
 	mode = dvti_float_mode_begin();
 	good = dvti_call_gradient(graph->name, call, slot);
@@ -45550,7 +46156,7 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
 	for (i = 0; i < node->n_in; i++)
 		if (call->out[i] && good)
 			good = dvti_arrive(dvti_graph_slot(graph, node, node->in[i]), call->out[i],
-							   call->relu_masked);
+							   call->relu_masked && i == 0);
 		else
 			dvti_disown(call->out[i]);
 	return good;
@@ -45574,7 +46180,7 @@ static bool dvti_sweep(dvti_graph *graph) {
 	}
 	for (at = 0; good && at < graph->count; at++) {
 		dvti_slot *slot = graph->slots + at;
-		if (!slot->node || !slot->needed || !slot->grad)
+		if (!slot->node || !slot->needed || !(slot->grad || slot->ones))
 			continue;
 		good = dvti_step(graph, slot, &call, need);
 		if (!slot->variable) {
@@ -46294,6 +46900,12 @@ static dvt_array *dvti_grad_matmul_a(dvt_array *g, dvt_array *b, bool ta, bool t
 			  : dvti_matmul("dvt_matmul", g, b, false, !tb);
 }
 
+DVTI_FN bool dvti_grad_matmul_masks(const dvti_node *node, const dvt_array *g) {
+	const dvt_array *a = node->in[0], *b = node->in[1];
+	return !node->attr.i[0] && a->shape.ndim > 1 && b->shape.ndim == 2 && a->dtype == g->dtype &&
+		   b->dtype == g->dtype && dvt_is_contiguous(a) && dvti_matmul_can_mask(a);
+}
+
 static dvt_array *dvti_grad_matmul_b(dvt_array *g, dvt_array *a, dvt_array *b, bool ta, bool tb) {
 	/* One matrix serves a whole batch: a single product includes the sum over the batch. */
 	if (b->shape.ndim == 2 && a->shape.ndim > 2 && !ta && dvt_size(a) > 0 && dvt_size(g) > 0) {
@@ -46309,7 +46921,9 @@ static dvt_array *dvti_grad_matmul_b(dvt_array *g, dvt_array *a, dvt_array *b, b
 DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 	bool ta = call->node->attr.i[0] != 0, tb = call->node->attr.i[1] != 0;
 	dvt_array *a = call->in[0], *b = call->in[1];
-	if (call->need[0])
+	if (call->need[0] && call->relu_masked)
+		call->out[0] = dvti_matmul_masked("dvt_matmul", call->g, b, !tb, a);
+	else if (call->need[0])
 		call->out[0] = dvti_grad_matmul_a(call->g, b, ta, tb);
 	if (call->need[1])
 		call->out[1] = dvti_grad_matmul_b(call->g, a, b, ta, tb);
@@ -46477,6 +47091,37 @@ DVTI_FN void dvti_grad_softmax(dvti_grad_call *call) {
 		call->out[0] = dvt_mul(y, dvt_sub(g, dvt_sum(dvt_mul(g, y), dvt_keepdims(axes))));
 	else
 		call->out[0] = dvt_sub(g, dvt_mul(dvt_exp(y), dvt_sum(g, dvt_keepdims(axes))));
+}
+
+/* The recorded form of the gradient of cross-entropy: operations that have gradients, of the
+   prediction instead of its saved logarithms. */
+static dvt_array *dvti_cross_entropy_recorded(dvt_array *x, dvt_array *label, dvt_array *g) {
+	const int last = x->shape.ndim - 1;
+	dvt_array *s, *at;
+	dvt_shape column = x->shape;
+	column.dim[last] = 1;
+	label = dvt_reshape(dvt_as_in_dtype(label, DVT_I64), column);
+	s = dvt_neg(dvt_reshape(g, column));
+	at = s && label ? dvti_take_along_add(s, label, last, x->shape.dim[last]) : NULL;
+	return dvt_sub(at, dvt_mul(dvt_exp(dvt_log_softmax(x, last)), s));
+}
+
+DVTI_FN void dvti_grad_cross_entropy(dvti_grad_call *call) {
+	static const char *const name = "dvt_backward";
+	dvt_array *in[3], *out;
+	if (dvt_is_recording()) {
+		call->out[0] = dvti_cross_entropy_recorded(call->in[0], call->in[1], call->g);
+		return;
+	}
+	in[0] = call->g ? dvt_contiguous(call->g) : NULL;
+	in[1] = call->in[1];
+	in[2] = call->in[2];
+	out = in[0] || !call->g
+			  ? dvti_array_new(name, in[2]->shape, in[2]->dtype, in[2]->storage->ctx)
+			  : NULL;
+	if (out)
+		call->out[0] =
+			dvti_cross_entropy_launch(name, DVTI_OP_cross_entropy_data, in, 3, &out, 1);
 }
 
 /* Evaluates the gradient column of the table. */
@@ -47500,6 +48145,7 @@ static bool dvti_dl_describe(dvti_dl_export *out, dvt_dl_tensor *tensor, dvt_arr
 	tensor->strides = out->stride;
 	if (empty)
 		return true;
+	dvti_atomic_store(&x->storage->shown, 1);
 	tensor->data = tensor->device.type == DVT_DL_CPU ? dvti_view_of(x).data
 													 : (void *)(uintptr_t)dvt_cuda_address(x);
 	return tensor->data != NULL;
@@ -50079,7 +50725,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 223 "src/devtensor_spine.h"
+#line 225 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -50210,7 +50856,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 225 "src/devtensor_spine.h"
+#line 227 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -56160,7 +56806,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 247 "src/devtensor_spine.h"
+#line 249 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -57255,7 +57901,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 254 "src/devtensor_spine.h"
+#line 256 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -60982,7 +61628,9 @@ static bool dvti_is_class_numbers(const dvt_array *prediction, const dvt_array *
 typedef struct dvti_classes {
 	const char *name;
 	const dvt_cross_entropy_options *options;
-	dvt_array *log_p, *label, *weight; /* weight may be NULL */
+	dvt_array *prediction, *label, *weight; /* weight may be NULL */
+	dvt_array *log_p;                       /* NULL when fused */
+	bool fused;                             /* one launch computes the logarithms and picks */
 	double own, other;                 /* factors on the label's term and on every class's */
 } dvti_classes;
 
@@ -61000,7 +61648,9 @@ static dvt_array *dvti_classes_shares(const dvti_classes *c) {
 
 /* Returns the loss of labels that are class numbers. */
 static dvt_array *dvti_classes_numbers(const dvti_classes *c) {
-	dvt_array *loss = dvt_neg(dvt_pick(c->log_p, c->label, DVT_AXES(-1))), *even;
+	dvt_array *loss = c->fused ? dvti_cross_entropy(c->name, c->prediction, c->label)
+							   : dvt_neg(dvt_pick(c->log_p, c->label, DVT_AXES(-1))),
+			  *even;
 	if (c->weight && loss)
 		loss = dvt_mul(loss, dvt_reshape(dvt_take(c->weight, c->label, 0), loss->shape));
 	if (c->other > 0) {
@@ -61068,13 +61718,18 @@ static DVTI_NOINLINE dvt_array *dvti_classes_loss(dvti_classes *c, dvt_array *pr
 	if (!dense && !dvt_dtype_is_int(c->label->dtype))
 		c->label = dvt_as_in_dtype(c->label, DVT_I64);
 	prediction = dvti_compute_float(prediction);
-	c->log_p = o->from_logits ? prediction : dvt_log_softmax(prediction, -1);
-	if (!c->log_p || !c->label)
+	if (!prediction || !c->label)
+		return NULL;
+	c->prediction = prediction;
+	c->other = o->label_smoothing / (double)prediction->shape.dim[prediction->shape.ndim - 1];
+	c->fused = !dense && !o->from_logits && !(c->other > 0) &&
+			   dvti_cross_entropy_fits(prediction, c->label);
+	c->log_p = o->from_logits ? prediction : c->fused ? NULL : dvt_log_softmax(prediction, -1);
+	if (!c->log_p && !c->fused)
 		return NULL;
 	if (o->class_weight &&
-		!(c->weight = dvt_as_in_dtype(dvt_detach(o->class_weight), c->log_p->dtype)))
+		!(c->weight = dvt_as_in_dtype(dvt_detach(o->class_weight), prediction->dtype)))
 		return NULL;
-	c->other = o->label_smoothing / (double)c->log_p->shape.dim[c->log_p->shape.ndim - 1];
 	c->own = 1 - o->label_smoothing;
 	loss = dense ? dvti_classes_shares(c) : dvti_classes_numbers(c);
 	return dvt_as_in_dtype(dvti_classes_mean(loss, counted), dtype);
@@ -64889,6 +65544,7 @@ static void dvti_trainer_destroy(void *object) {
 /* ---- creation ---- */
 DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer) {
 	static const char *const function = "dvt_trainer_new";
+	const size_t each = sizeof(dvti_trained) + sizeof(dvti_update_of);
 	dvt_trainer *t;
 	dvt_ctx_list ctxs;
 	int i, n;
@@ -64904,13 +65560,14 @@ DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer
 				 function);
 	t = (dvt_trainer *)dvti_alloc_zero(sizeof *t);
 	if (t)
-		t->trained = (dvti_trained *)dvti_alloc_zero((size_t)n * sizeof *t->trained);
+		t->trained = (dvti_trained *)dvti_alloc_zero((size_t)n * each);
 	if (!t || !t->trained) {
 		dvti_free(t);
-		dvti_fail_memory(function, (int64_t)sizeof *t + n * (int64_t)sizeof *t->trained);
+		dvti_fail_memory(function, (int64_t)sizeof *t + n * (int64_t)each);
 		return NULL;
 	}
 	t->optimizer = optimizer;
+	t->update = (dvti_update_of *)(void *)(t->trained + n);
 	t->states = dvti_optimizer_states(&optimizer);
 	t->n = n;
 	for (i = 0; i < n; i++)
@@ -64958,57 +65615,6 @@ static bool dvti_trainer_summed(const dvt_trainer *t) {
 			if (dvti_trainer_at(t, i, k)->weight->grad_holds & DVTI_GRAD_OWN)
 				return false;
 	return true;
-}
-
-static dvt_status dvti_trainer_apply(const char *function, dvt_trainer *t, int i, double rate,
-									 double rescale) {
-	dvti_trained *trained = &t->trained[i];
-	const bool custom = t->optimizer.kind == DVT_OPTIMIZER_CUSTOM;
-	dvti_step_numbers step;
-	dvti_launch launch;
-	dvt_status status = DVT_OK;
-	int k, s;
-	step.rate = rate * trained->param->lr_mult;
-	step.decay = t->optimizer.weight_decay * trained->param->wd_mult;
-	step.rescale = rescale;
-	step.count = trained->count + 1;
-	launch = dvti_optimizer_launch(function, &t->optimizer, &step);
-	launch.n_in = 1;
-	launch.n_out = 1 + t->states;
-	for (k = 0; k < t->ctxs.n && status == DVT_OK; k++) {
-		dvti_replica *at = dvti_trainer_at(t, i, k);
-		if (custom) {
-			status = dvti_optimizer_custom_step(function, &t->optimizer, &step, at);
-		} else if (dvt_size(at->weight)) {
-			launch.compute = dvti_class_of(at->weight->dtype);
-			launch.in[0] = dvti_view_of(at->gradient);
-			launch.out[0] = dvti_view_of(at->weight);
-			for (s = 0; s < t->states; s++)
-				launch.out[1 + s] = dvti_view_of(at->state[s]);
-			status = dvti_run(at->weight->storage->device, &launch);
-		}
-		at->weight->grad_fresh = false;
-		dvti_written(at->weight);
-	}
-	trained->count++;
-	return status;
-}
-
-static dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t, int64_t batch_size) {
-	double rate = dvt_trainer_learning_rate(t);
-	dvt_status status = DVT_OK;
-	int i;
-	if (!(rate >= 0 && rate <= DBL_MAX))
-		return dvti_fail(
-			DVT_ERR_RANGE,
-			"%s: the schedule gives the learning rate %g at step %lld; expected a finite "
-			"number that is not negative",
-			function, rate, (long long)t->steps);
-	for (i = 0; i < t->n && status == DVT_OK; i++)
-		if (t->trained[i].taken)
-			status = dvti_trainer_apply(function, t, i, rate, 1.0 / (double)batch_size);
-	t->steps++;
-	return status;
 }
 
 typedef struct dvti_step_plan {
@@ -65177,6 +65783,162 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 	return norm;
 }
 /* ==== end dvt_trainer.c ==== */
+/* ==== begin src/7_train/dvt_trainer_apply.c ==== */
+/* The step of the optimizer, after all checks and allocations: the same numbers for every copy of a
+   parameter. Where the backend can, one launch updates all parameters of a context that have the
+   same dtypes; elsewhere there is one launch each. Both give the same bits. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/7_train/dvt_trainer_apply.c"
+#endif
+
+static dvti_step_numbers dvti_trainer_numbers(const dvt_trainer *t, int i, double rate,
+											  double rescale) {
+	const dvti_trained *trained = &t->trained[i];
+	dvti_step_numbers step;
+	step.rate = rate * trained->param->lr_mult;
+	step.decay = t->optimizer.weight_decay * trained->param->wd_mult;
+	step.rescale = rescale;
+	step.count = trained->count + 1;
+	return step;
+}
+
+/* Returns the launch that updates copy k of parameter i. */
+static dvti_launch dvti_trainer_launch_of(const char *function, const dvt_trainer *t, int i, int k,
+										  const dvti_step_numbers *step) {
+	const dvti_replica *at = dvti_trainer_at(t, i, k);
+	dvti_launch launch = dvti_optimizer_launch(function, &t->optimizer, step);
+	int s;
+	launch.n_in = 1;
+	launch.n_out = 1 + t->states;
+	launch.compute = dvti_class_of(at->weight->dtype);
+	launch.in[0] = dvti_view_of(at->gradient);
+	launch.out[0] = dvti_view_of(at->weight);
+	for (s = 0; s < t->states; s++)
+		launch.out[1 + s] = dvti_view_of(at->state[s]);
+	return launch;
+}
+
+/* ---- one launch for many parameters ---- */
+static bool dvti_trainer_alike(const dvt_trainer *t, int i, int j, int k) {
+	const dvti_replica *a = dvti_trainer_at(t, i, k), *b = dvti_trainer_at(t, j, k);
+	int s;
+	for (s = 0; s < t->states; s++)
+		if (a->state[s]->dtype != b->state[s]->dtype)
+			return false;
+	return a->weight->dtype == b->weight->dtype && a->gradient->dtype == b->gradient->dtype;
+}
+
+static dvti_update_of dvti_trainer_update_of(const dvti_launch *launch, int64_t n) {
+	dvti_update_of u;
+	int s;
+	memset(&u, 0, sizeof u);
+	u.w = launch->out[0].data;
+	u.g = launch->in[0].data;
+	for (s = 1; s < launch->n_out; s++)
+		u.state[s - 1] = launch->out[s].data;
+	u.n = n;
+	memcpy(u.f, launch->f, sizeof u.f);
+	return u;
+}
+
+/* Updates parameter `first` and all later ones of the same dtypes on context k. */
+static dvt_status dvti_trainer_apply_alike(const char *function, dvt_trainer *t, int first, int k,
+										   double rate, double rescale) {
+	dvti_step_numbers step = dvti_trainer_numbers(t, first, rate, rescale);
+	dvti_launch launch = dvti_trainer_launch_of(function, t, first, k, &step), other;
+	int64_t n = 0;
+	int i;
+	for (i = first; i < t->n; i++) {
+		const int64_t size = dvt_size(dvti_trainer_at(t, i, k)->weight);
+		if (!t->trained[i].taken || t->trained[i].applied || !size ||
+			!dvti_trainer_alike(t, first, i, k))
+			continue;
+		step = dvti_trainer_numbers(t, i, rate, rescale);
+		other = dvti_trainer_launch_of(function, t, i, k, &step);
+		t->update[n++] = dvti_trainer_update_of(&other, size);
+		t->trained[i].applied = true;
+	}
+	launch.updates = t->update;
+	launch.n_updates = n;
+	return dvti_run(dvti_trainer_at(t, first, k)->weight->storage->device, &launch);
+}
+
+/* ---- all parameters ---- */
+/* Launches the steps of the table's optimizers on context k. */
+static dvt_status dvti_trainer_apply_on(const char *function, dvt_trainer *t, int k, double rate,
+										double rescale) {
+	dvt_status status = DVT_OK;
+	int i;
+	for (i = 0; i < t->n; i++)
+		t->trained[i].applied = false;
+	for (i = 0; i < t->n && status == DVT_OK; i++) {
+		const dvti_replica *at = dvti_trainer_at(t, i, k);
+		dvti_step_numbers step;
+		dvti_launch launch;
+		if (!t->trained[i].taken || t->trained[i].applied || !dvt_size(at->weight))
+			continue;
+		step = dvti_trainer_numbers(t, i, rate, rescale);
+		launch = dvti_trainer_launch_of(function, t, i, k, &step);
+		status = dvti_supports(at->weight->storage->device, launch.kernel, launch.op,
+							   at->weight->dtype, DVTI_CAN_MANY)
+					 ? dvti_trainer_apply_alike(function, t, i, k, rate, rescale)
+					 : dvti_run(at->weight->storage->device, &launch);
+	}
+	return status;
+}
+
+/* Records that parameter i has taken its step. */
+static void dvti_trainer_stepped(dvt_trainer *t, int i) {
+	int k;
+	for (k = 0; k < t->ctxs.n; k++) {
+		dvti_replica *at = dvti_trainer_at(t, i, k);
+		at->weight->grad_fresh = false;
+		dvti_written(at->weight);
+	}
+	t->trained[i].count++;
+}
+
+/* Runs the program's step on one copy after the other. Parameters behind a failing one keep their
+   count. */
+static dvt_status dvti_trainer_apply_custom(const char *function, dvt_trainer *t, double rate,
+											double rescale) {
+	dvt_status status = DVT_OK;
+	int i, k;
+	for (i = 0; i < t->n && status == DVT_OK; i++) {
+		const dvti_step_numbers step = dvti_trainer_numbers(t, i, rate, rescale);
+		for (k = 0; t->trained[i].taken && k < t->ctxs.n && status == DVT_OK; k++)
+			status = dvti_optimizer_custom_step(function, &t->optimizer, &step,
+												dvti_trainer_at(t, i, k));
+		if (t->trained[i].taken)
+			dvti_trainer_stepped(t, i);
+	}
+	return status;
+}
+
+DVTI_FN dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t,
+										  int64_t batch_size) {
+	const double rate = dvt_trainer_learning_rate(t), rescale = 1.0 / (double)batch_size;
+	dvt_status status = DVT_OK;
+	int i, k;
+	if (!(rate >= 0 && rate <= DBL_MAX))
+		return dvti_fail(
+			DVT_ERR_RANGE,
+			"%s: the schedule gives the learning rate %g at step %lld; expected a finite "
+			"number that is not negative",
+			function, rate, (long long)t->steps);
+	if (t->optimizer.kind == DVT_OPTIMIZER_CUSTOM) {
+		status = dvti_trainer_apply_custom(function, t, rate, rescale);
+	} else {
+		for (k = 0; k < t->ctxs.n && status == DVT_OK; k++)
+			status = dvti_trainer_apply_on(function, t, k, rate, rescale);
+		for (i = 0; i < t->n; i++)
+			if (t->trained[i].taken)
+				dvti_trainer_stepped(t, i);
+	}
+	t->steps++;
+	return status;
+}
+/* ==== end dvt_trainer_apply.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -65546,7 +66308,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 293 "src/devtensor_spine.h"
+#line 296 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -65587,7 +66349,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 295 "src/devtensor_spine.h"
+#line 298 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -66752,7 +67514,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 300 "src/devtensor_spine.h"
+#line 303 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -70079,7 +70841,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 315 "src/devtensor_spine.h"
+#line 318 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -70136,7 +70898,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 318 "src/devtensor_spine.h"
+#line 321 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -70652,7 +71414,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 322 "src/devtensor_spine.h"
+#line 325 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

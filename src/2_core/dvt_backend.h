@@ -43,10 +43,12 @@ typedef struct dvti_kernel {
 
 /* A capability that an operation queries before it prepares a launch. */
 typedef enum dvti_feature {
-    DVTI_CAN_RUN,       /* the operation, with a result of that dtype */
-    DVTI_CAN_EPILOGUE,  /* the launch's epilogue */
-    DVTI_CAN_WIDEN,     /* matmul: factors of int8 and uint8, a result of int32 */
-    DVTI_CAN_HOST_STATE /* random: states in host memory, which change in the call */
+    DVTI_CAN_RUN,        /* the operation, with a result of that dtype */
+    DVTI_CAN_EPILOGUE,   /* the launch's epilogue, but for its mask */
+    DVTI_CAN_MASK,       /* the epilogue's mask */
+    DVTI_CAN_WIDEN,      /* matmul: factors of int8 and uint8, a result of int32 */
+    DVTI_CAN_HOST_STATE, /* random: states in host memory, which change in the call */
+    DVTI_CAN_MANY        /* optimizer: the launch's updates */
 } dvti_feature;
 
 typedef enum dvti_class { DVTI_F32, DVTI_F64, DVTI_I64 } dvti_class;
@@ -64,11 +66,21 @@ DVTI_FN const dvti_op_row *dvti_op_row_of(dvti_op op);
 typedef enum dvti_activation { DVTI_NO_ACTIVATION, DVTI_RELU } dvti_activation;
 
 /* Work of a launch after its product, with the bits of the separate operations: the bias is added,
-   then the activation is applied. Only for kernels with DVTI_CAN_EPILOGUE. */
+   then the activation is applied. Only for kernels with DVTI_CAN_EPILOGUE; the mask is only for
+   those with DVTI_CAN_MASK. */
 typedef struct dvti_epilogue {
     dvti_activation activation;
-    dvti_view bias; /* of matmul: 1-d, a value for each column; data NULL: none */
+    dvti_view bias;   /* of matmul: 1-d, a value for each column; data NULL: none */
+    const void *mask; /* NULL, or like out[0], contiguous: the result is 0 where it is 0 */
 } dvti_epilogue;
+
+/* One array that an optimizer updates: contiguous arrays of n elements, and the numbers f of its
+   step. See the kernel `optimizer` in 3_kernels/dvt_kernels.h. */
+typedef struct dvti_update_of {
+    void *w, *g, *state[3];
+    int64_t n;
+    double f[8];
+} dvti_update_of;
 
 /* Returns the row of a reduction (dvt_op_row.c); NULL for other operations. */
 DVTI_FN const dvti_reduce_row *dvti_reduce_row_of(dvti_op op);
@@ -106,6 +118,8 @@ typedef struct dvti_launch {
     const char *name; /* "dvt_add": for errors and traces */
     int64_t number;   /* of its event (dvti_event); 0: none */
     dvti_epilogue epilogue;
+    const dvti_update_of *updates; /* of an optimizer, valid during the call: see dvt_kernels.h */
+    int64_t n_updates;
     dvti_view in[DVTI_MAX_IN];   /* n_in of them are set, each as far as its axes go */
     dvti_view out[DVTI_MAX_OUT]; /* n_out of them */
     dvti_launch_plan plan;       /* the backend's own */

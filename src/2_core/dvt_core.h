@@ -96,6 +96,7 @@ typedef struct dvti_storage {
     void *data;
     int64_t bytes;
     dvti_atomic version; /* counts writes after creation, for the tape */
+    dvti_atomic shown;   /* 1: the caller has the address, so `data` may not change */
     /* Returns borrowed memory to its owner; NULL for memory of the device. Borrowed memory is never
        reused, and not counted as used by the device. */
     void (*release)(void *user);
@@ -110,6 +111,7 @@ static inline void dvti_storage_begin(dvti_storage *storage, dvti_device *device
     storage->ctx = ctx;
     storage->bytes = bytes;
     storage->version = 0;
+    storage->shown = 0;
     storage->release = NULL;
     storage->user = NULL;
 }

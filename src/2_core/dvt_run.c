@@ -17,6 +17,9 @@ DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti
     launch->number = 0;
     launch->epilogue.activation = DVTI_NO_ACTIVATION;
     launch->epilogue.bias.data = NULL;
+    launch->epilogue.mask = NULL;
+    launch->updates = NULL;
+    launch->n_updates = 0;
 }
 
 DVTI_FN bool dvti_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,

@@ -51,6 +51,7 @@ DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch);
 DVTI_FN bool dvti_cpu_variance_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
 DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_cross_entropy(const dvti_launch *launch);
 DVTI_FN bool dvti_cpu_layer_norm_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
 DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_scan_plan(dvti_launch *launch, int threads);
@@ -97,6 +98,7 @@ DVTI_FN int64_t dvti_clip_bound(double bound, dvt_dtype dtype);
 DVTI_FN void dvti_cpu_reduce(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_variance(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_cross_entropy(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch);
 /* Compute the reference results for tests. Softmax and layer norm take rows begin..end-1. */
 DVTI_FN void dvti_oracle_reduce(const dvti_launch *launch);

@@ -247,9 +247,11 @@ static void dvti_cuda_memory_stats(dvti_device *device, dvt_memory_stats *out) {
 static bool dvti_cuda_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
                                dvt_dtype dtype, dvti_feature feature) {
     (void)device;
-    (void)op;
-    (void)dtype;
-    return feature == DVTI_CAN_RUN && kernel->cuda->run;
+    if (feature == DVTI_CAN_EPILOGUE)
+        return dvt_dtype_is_float(dtype) && (op == DVTI_OP_matmul || op == DVTI_OP_conv2d);
+    if (feature == DVTI_CAN_MASK)
+        return dvt_dtype_is_float(dtype) && op == DVTI_OP_matmul;
+    return (feature == DVTI_CAN_RUN || feature == DVTI_CAN_MANY) && kernel->cuda->run;
 }
 
 static int64_t dvti_cuda_plan(dvti_device *device, dvti_launch *launch) {

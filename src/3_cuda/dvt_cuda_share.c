@@ -137,6 +137,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
     if (!dvti_cuda_begin(gpu, "dvt_cuda_address", &pushed))
         return 0;
     gpu->shared = true;
+    dvti_atomic_store(&x->storage->shown, 1);
     /* Work that the caller queues in the stream must run after copies in progress. */
     dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
                              dvti_cuda_touch(gpu, x->storage->data, x->storage->bytes, true));

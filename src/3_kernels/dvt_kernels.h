@@ -36,6 +36,15 @@
 
    softmax
        op: softmax, log_softmax. Along the last axis of in[0] and out[0], same shape.
+   cross_entropy
+       All contiguous; float32 or float64 except in labels, which are any integers: negative ones
+       count from the end, clamped to 0..n-1.
+       op cross_entropy: out[1] (rows..., n) = log_softmax of in[0] along the last axis; out[0]
+       (rows...): minus its element at the label in[1] (rows...).
+       op cross_entropy_data: out[0] (rows..., n) = the gradient of in[0] above, from that of
+       out[0], g = in[0] (rows..., or data NULL: 1 everywhere), the labels in[1] and out[1] =
+       in[2]. With s = 0 - g:
+       (s at the label, else 0) - exp(in[2]) * s, each rounded.
    layer_norm (optional)
        op: layer_norm. Along the last axis: (in[0] - its mean) / sqrt(its variance + f[0]),
        times in[1], plus in[2] (one row each; data NULL: none). float32, contiguous, rows of 1
@@ -114,6 +123,8 @@
        op: a row of the table of optimizers (dvt_optimizer_table.h). One step, in place, all
        contiguous and of one shape. out[0] weight, out[1..] state; in[0] gradient. f: 0 rate,
        1 weight decay, 2 rescale, 3 clip (<= 0: none), 4..7 the row's p0 .. p3; i[0] its flag.
+       With DVTI_CAN_MANY and n_updates > 0: a step of each array in `updates`, with f of its own,
+       instead of that of out and in, whose dtypes all of them have.
 
    Each row: the name, then for each backend the functions of its column (dvti_cpu_kernel,
    dvti_cuda_kernel). */
@@ -127,6 +138,7 @@
     K(variance, (dvti_cpu_variance_supports, dvti_cpu_reduce_plan, dvti_cpu_variance, NULL),       \
       (NULL, NULL))                                                                                \
     K(softmax, (NULL, NULL, dvti_cpu_softmax, NULL), (NULL, dvti_cuda_softmax))                    \
+    K(cross_entropy, (NULL, NULL, dvti_cpu_cross_entropy, NULL), (NULL, dvti_cuda_cross_entropy))  \
     K(layer_norm, (dvti_cpu_layer_norm_supports, NULL, dvti_cpu_layer_norm, NULL), (NULL, NULL))   \
     K(scan, (NULL, dvti_cpu_scan_plan, dvti_cpu_scan, NULL),                                       \
       (dvti_cuda_plan_scan, dvti_cuda_scan))                                                       \

@@ -186,6 +186,19 @@ DVTI_FN dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, boo
                                bool transpose_b);
 /* Returns relu(x w^T + bias) in one launch, for x (.., k) and w (units, k) in float32. bias may be
    NULL; relu is optional. The backend has DVTI_CAN_EPILOGUE. */
+/* Returns a b or a b', which is 0 where the mask is 0; not recorded. The mask has the result's shape
+   and dtype, and is contiguous. a and b have its dtype. Only where dvti_matmul_can_mask(mask). */
+DVTI_FN bool dvti_matmul_can_mask(const dvt_array *x);
+DVTI_FN dvt_array *dvti_matmul_masked(const char *name, dvt_array *a, dvt_array *b,
+                                      bool transpose_b, const dvt_array *mask);
+/* Returns whether dvti_cross_entropy takes these: prediction (rows..., n) of floats, and one label
+   for each row. */
+DVTI_FN bool dvti_cross_entropy_fits(const dvt_array *x, const dvt_array *label);
+/* Returns minus the logarithm of softmax(x) at the labels: shape (rows...). */
+DVTI_FN dvt_array *dvti_cross_entropy(const char *name, dvt_array *x, dvt_array *label);
+/* Launches an operation of the kernel cross_entropy; returns out[0]. */
+DVTI_FN dvt_array *dvti_cross_entropy_launch(const char *name, dvti_op op, dvt_array *const *in,
+                                             int n_in, dvt_array *const *out, int n_out);
 DVTI_FN dvt_array *dvti_linear_fused(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu);
 DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
                                     const dvti_attr *attr);

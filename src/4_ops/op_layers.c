@@ -6,10 +6,10 @@
 /* Computes the layer in one launch where the backend and the inputs allow it. */
 static dvt_array *dvti_linear_of(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
     dvt_array *y;
-    if (x->dtype == DVT_F32 && w->dtype == DVT_F32 &&
-        dvti_supports(x->storage->device, dvti_kernel_matmul(), DVTI_OP_matmul, DVT_F32,
+    if (x->dtype == w->dtype && dvt_dtype_is_float(x->dtype) &&
+        dvti_supports(x->storage->device, dvti_kernel_matmul(), DVTI_OP_matmul, x->dtype,
                       DVTI_CAN_EPILOGUE) &&
-        x->shape.ndim > 1 && (!bias || (bias->dtype == DVT_F32 && dvt_is_contiguous(bias))))
+        x->shape.ndim > 1 && (!bias || (bias->dtype == x->dtype && dvt_is_contiguous(bias))))
         return dvti_linear_fused(x, w, bias, relu);
     y = dvti_matmul("dvt_matmul_with", x, w, false, true);
     if (bias)

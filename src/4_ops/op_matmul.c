@@ -143,13 +143,15 @@ static bool dvti_matmul_small(const dvt_array *out, const dvt_array *a, const dv
     return dvti_multiply_small(out->storage->device, dvti_kernel_matmul(), &product);
 }
 
-/* Launches the product. A bias (or NULL) and relu need DVTI_CAN_EPILOGUE. */
+/* Launches the product. A bias (or NULL) and relu need DVTI_CAN_EPILOGUE, a mask (or NULL) needs
+   DVTI_CAN_MASK. */
 static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_shape *shape,
                                   const dvt_array *a, bool transpose_a, const dvt_array *b,
-                                  bool transpose_b, const dvt_array *bias, bool relu) {
+                                  bool transpose_b, const dvt_array *bias, bool relu,
+                                  const dvt_array *mask) {
     dvti_launch launch;
     dvti_factor f;
-    if ((!bias && !relu && dvti_matmul_small(out, a, b, transpose_a, transpose_b)) ||
+    if ((!bias && !relu && !mask && dvti_matmul_small(out, a, b, transpose_a, transpose_b)) ||
         !dvti_has_elements(shape))
         return DVT_OK;
     dvti_launch_begin(&launch, name, dvti_kernel_matmul(), DVTI_OP_matmul);
@@ -164,7 +166,23 @@ static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_sh
     if (bias)
         launch.epilogue.bias = dvti_view_of(bias);
     launch.epilogue.activation = relu ? DVTI_RELU : DVTI_NO_ACTIVATION;
+    if (mask)
+        launch.epilogue.mask = dvti_view_of(mask).data;
     return dvti_run(out->storage->device, &launch);
+}
+
+DVTI_FN bool dvti_matmul_can_mask(const dvt_array *x) {
+    return dvti_supports(x->storage->device, dvti_kernel_matmul(), DVTI_OP_matmul, x->dtype,
+                         DVTI_CAN_MASK);
+}
+
+DVTI_FN dvt_array *dvti_matmul_masked(const char *name, dvt_array *a, dvt_array *b,
+                                      bool transpose_b, const dvt_array *mask) {
+    dvt_array *out = dvti_array_shaped(name, &mask->shape, mask->dtype, mask->storage->ctx);
+    return out && dvti_matmul_run(name, out, &mask->shape, a, false, b, transpose_b, NULL, false,
+                                  mask) == DVT_OK
+               ? out
+               : NULL;
 }
 
 /* Multiplies and records. a and b have at least two axes, and the result's dtype unless
@@ -178,8 +196,8 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
     if (!dvti_matmul_shape(name, a, b, transpose_a, transpose_b, &shape))
         return NULL;
     out = dvti_array_shaped(name, &shape, dtype, a->storage->ctx);
-    if (!out ||
-        dvti_matmul_run(name, out, &shape, a, transpose_a, b, transpose_b, bias, relu) != DVT_OK)
+    if (!out || dvti_matmul_run(name, out, &shape, a, transpose_a, b, transpose_b, bias, relu,
+                                NULL) != DVT_OK)
         return NULL;
     if (!dvt_is_recording())
         return out;
@@ -195,7 +213,7 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
 }
 
 DVTI_FN dvt_array *dvti_linear_fused(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu) {
-    return dvti_matmul_recorded("dvt_matmul_with", x, w, false, true, DVT_F32, bias, relu);
+    return dvti_matmul_recorded("dvt_matmul_with", x, w, false, true, x->dtype, bias, relu);
 }
 
 /* Returns whether the backend multiplies these 8-bit operands to int32 without conversion. */
@@ -388,9 +406,10 @@ static dvt_array *dvti_matmul_into(const char *name, dvt_array *dst, dvt_array *
         return NULL;
     if (!dvti_has_elements(&shape))
         return dst;
-    status = dvti_matmul_is_direct(dst, a, b, dtype)
-                 ? dvti_matmul_run(name, dst, &shape, a, transpose_a, b, transpose_b, NULL, false)
-                 : dvti_matmul_then_copy(name, dst, a, b, transpose_a, transpose_b, dtype);
+    status =
+        dvti_matmul_is_direct(dst, a, b, dtype)
+            ? dvti_matmul_run(name, dst, &shape, a, transpose_a, b, transpose_b, NULL, false, NULL)
+            : dvti_matmul_then_copy(name, dst, a, b, transpose_a, transpose_b, dtype);
     if (status != DVT_OK)
         return NULL;
     dvti_written(dst);

@@ -42,10 +42,8 @@ static bool dvti_warm_scalar(dvt_array *x) {
 static bool dvti_warm_casts(dvt_array *x) {
     dvt_array *flags = dvt_greater_scalar(x, 0);
     return flags && dvt_astype(flags, DVT_F32) && dvt_where(flags, x, x) &&
-           dvt_where(x, x,
-                     dvt_full(DVT_SCALAR, 0, DVT_F32, x->storage->ctx)) && /* relu's gradient */
-           dvt_astype(x, DVT_I64) &&
-           dvt_astype(x, DVT_I32) &&
+           dvt_where_scalar(x, x, 0) && /* relu's gradient */
+           dvt_astype(x, DVT_I64) && dvt_astype(x, DVT_I32) &&
            dvt_astype(dvt_full(x->shape, 1, DVT_I64, x->storage->ctx), DVT_F32) &&
            dvt_astype(dvt_full(x->shape, 1, DVT_U8, x->storage->ctx), DVT_F32);
 }
@@ -61,6 +59,16 @@ static bool dvti_warm_elementwise(dvt_ctx ctx) {
 }
 
 /* ---- along axes, by index ---- */
+/* The loss of class numbers, and its gradient. */
+static bool dvti_warm_entropy(dvt_ctx ctx, dvt_dtype labels) {
+    dvt_array *x = dvti_warm_full(DVT_SHAPE(64, 10), ctx), *in[3];
+    in[1] = dvt_zeros(DVT_SHAPE(64), labels, ctx);
+    in[0] = x && in[1] ? dvti_cross_entropy("dvt_prewarm", x, in[1]) : NULL;
+    in[2] = x;
+    return in[0] && dvti_cross_entropy_launch("dvt_prewarm", DVTI_OP_cross_entropy_data, in, 3, &x,
+                                              1) != NULL;
+}
+
 static bool dvti_warm_reductions(dvt_ctx ctx) {
     dvt_array *x = dvti_warm_full(DVT_SHAPE(8, 6, 14, 14), ctx);
     dvt_array *scores = dvti_warm_full(DVT_SHAPE(64, 10), ctx);
@@ -70,7 +78,8 @@ static bool dvti_warm_reductions(dvt_ctx ctx) {
            dvt_mean(scores, DVT_ALL) && dvt_mean(scores, DVT_AXES(1)) &&
            dvt_mean(x, DVT_KEEPDIMS(0, 2, 3)) && dvt_max(scores, DVT_AXES(1)) &&
            dvt_norm(many, DVT_ALL) && dvt_argmax(scores, DVT_AXES(1)) && dvt_softmax(scores, 1) &&
-           dvt_log_softmax(scores, 1);
+           dvt_log_softmax(scores, 1) && dvti_warm_entropy(ctx, DVT_I32) &&
+           dvti_warm_entropy(ctx, DVT_I64);
 }
 
 static bool dvti_warm_indices(dvt_ctx ctx) {

@@ -137,12 +137,33 @@ static bool dvti_prepare_leaf(const char *name, dvti_slot *slot, bool create_gra
     return true;
 }
 
-/* Writes into the existing array: one launch, no new memory. */
+/* Returns whether x is all of its storage's memory, in C order, and nobody has its address. */
+static bool dvti_is_whole(const dvt_array *x) {
+    const dvti_storage *s = x->storage;
+    return !s->release && !dvti_atomic_load(&s->shown) && x->offset == 0 && dvt_is_contiguous(x) &&
+           s->bytes == dvt_nbytes(x);
+}
+
+/* Exchanges the memory of a leaf's gradient array and of the gathered gradient, which nobody else
+   reads. Views of the gradient array see the new values, as they do after a copy. */
+static bool dvti_hand_over(dvt_array *grad, dvt_array *gathered) {
+    void *data = grad->storage->data;
+    if (!dvti_exclusive(gathered) || !dvti_is_whole(gathered) || !dvti_is_whole(grad) ||
+        grad->dtype != gathered->dtype || grad->storage->device != gathered->storage->device ||
+        !dvt_shape_equal(grad->shape, gathered->shape))
+        return false;
+    grad->storage->data = gathered->storage->data;
+    gathered->storage->data = data;
+    return true;
+}
+
+/* Writes into the existing array: at most one launch, no new memory. */
 static bool dvti_write_leaf(const char *name, dvti_slot *slot) {
     dvt_array *x = slot->leaf;
     if (dvti_leaf_adds(x))
         return dvt_add_(x->grad, slot->grad) != NULL;
-    if (dvti_copy_elements(name, x->grad, slot->grad) != DVT_OK)
+    if (!dvti_hand_over(x->grad, slot->grad) &&
+        dvti_copy_elements(name, x->grad, slot->grad) != DVT_OK)
         return false;
     dvti_written(x->grad);
     return true;

@@ -60,6 +60,10 @@ static bool dvti_start_heads(dvti_graph *graph, dvt_array *const *heads, dvt_arr
         dvt_array *g = grads ? grads[i] : NULL;
         if (!slot->needed)
             continue;
+        slot->ones = n == 1 && !g && slot->node && slot->node->op == DVTI_OP_cross_entropy &&
+                     !slot->variable && !dvt_is_recording();
+        if (slot->ones)
+            continue;
         if (g)
             dvti_own(g);
         else if ((g = dvt_ones_like(heads[i])) != NULL)
@@ -165,15 +169,17 @@ static bool dvti_call_gradient(const char *name, dvti_grad_call *call, const dvt
     return good;
 }
 
-/* Returns whether the pooling gradient may apply the relu mask. Pooling knows which of relu's
-   results are 0 and skips them as it writes. relu's own gradient would read and write all elements
-   again. */
-static bool dvti_pool_masks_relu(dvti_graph *graph, const dvti_node *node) {
+/* Returns whether the gradient of a node with relu's result as its first input may apply relu's
+   mask. Pooling knows which of relu's results are 0 and skips them as it writes; products have an
+   epilogue. relu's own gradient would read and write all elements again. */
+static bool dvti_masks_relu(dvti_graph *graph, const dvti_node *node, const dvt_array *g) {
     const dvti_slot *input;
-    if (node->op != DVTI_OP_max_pool2d || dvt_is_recording())
+    if (dvt_is_recording() || !g ||
+        (node->op != DVTI_OP_max_pool2d &&
+         !(node->op == DVTI_OP_matmul && dvti_grad_matmul_masks(node, g))))
         return false;
     input = dvti_graph_slot(graph, node, node->in[0]);
-    return input->node && input->node->op == DVTI_OP_relu && !input->variable;
+    return input && input->node && input->node->op == DVTI_OP_relu && !input->variable;
 }
 
 /* Adds one contribution to an input's gradient and takes over its reference. */
@@ -214,14 +220,15 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
     if (!any)
         return true;
     slot->passed = true;
-    if (dvti_slice_adds(dvti_graph_slot(graph, node, node->in[0]), node, slot->grad, &good))
+    if (slot->grad &&
+        dvti_slice_adds(dvti_graph_slot(graph, node, node->in[0]), node, slot->grad, &good))
         return good;
     call->node = node;
     call->in = node->in;
     call->n_in = node->n_in;
     call->g = slot->grad;
     call->need = need;
-    call->relu_masked = dvti_pool_masks_relu(graph, node);
+    call->relu_masked = dvti_masks_relu(graph, node, slot->grad);
     memset(call->out, 0, sizeof *call->out * (size_t)node->n_in);
     mode = dvti_float_mode_begin();
     good = dvti_call_gradient(graph->name, call, slot);
@@ -229,7 +236,7 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
     for (i = 0; i < node->n_in; i++)
         if (call->out[i] && good)
             good = dvti_arrive(dvti_graph_slot(graph, node, node->in[i]), call->out[i],
-                               call->relu_masked);
+                               call->relu_masked && i == 0);
         else
             dvti_disown(call->out[i]);
     return good;
@@ -253,7 +260,7 @@ static bool dvti_sweep(dvti_graph *graph) {
     }
     for (at = 0; good && at < graph->count; at++) {
         dvti_slot *slot = graph->slots + at;
-        if (!slot->node || !slot->needed || !slot->grad)
+        if (!slot->node || !slot->needed || !(slot->grad || slot->ones))
             continue;
         good = dvti_step(graph, slot, &call, need);
         if (!slot->variable) {

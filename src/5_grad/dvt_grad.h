@@ -12,7 +12,9 @@ typedef struct dvti_grad_call {
     /* the result, with its history when the backward pass is recorded; NULL when no gradient reads
        it */
     dvt_array *y;
-    dvt_array *g;     /* the gradient of the result, with its shape, dtype and context */
+    /* the gradient of the result, with its shape, dtype and context. NULL for cross_entropy: 1
+       everywhere */
+    dvt_array *g;
     const bool *need; /* per input */
     /* in[0] is a relu's result whose own gradient is not needed: out[0] must be 0 where in[0] is 0,
        as relu's gradient makes it */
@@ -27,10 +29,14 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call);
 DVTI_FN void dvti_grad_view(dvti_grad_call *call);
 DVTI_FN void dvti_grad_reduce(dvti_grad_call *call);
 DVTI_FN void dvti_grad_softmax(dvti_grad_call *call);
+DVTI_FN void dvti_grad_cross_entropy(dvti_grad_call *call);
 DVTI_FN void dvti_grad_matmul(dvti_grad_call *call);
 DVTI_FN void dvti_grad_index(dvti_grad_call *call);
 DVTI_FN void dvti_grad_conv(dvti_grad_call *call);
 DVTI_FN void dvti_grad_scan(dvti_grad_call *call);
+
+/* Returns whether the gradient of a product to its first factor can include relu's mask. */
+DVTI_FN bool dvti_grad_matmul_masks(const dvti_node *node, const dvt_array *g);
 
 /* Returns the n elements of x, along its axis, that a slice or unslice node names (grad_view.c). */
 DVTI_FN dvt_array *dvti_grad_sliced(const dvti_node *node, int64_t n, dvt_array *x);
@@ -54,6 +60,7 @@ typedef struct dvti_slot {
     bool variable;    /* requested by dvt_gradients */
     bool needed;      /* it is, or depends on, a leaf or variable */
     bool passed;      /* its gradient was passed on to its inputs */
+    bool ones;        /* the only head: its gradient is 1 everywhere, and grad is NULL */
     bool relu_masked; /* grad already includes the mask of this node, a relu: see dvti_grad_call */
     bool in_place;    /* the leaf's gradient array is written; otherwise it is replaced */
 } dvti_slot;

@@ -159,6 +159,35 @@ DVTI_FN void dvti_grad_softmax(dvti_grad_call *call) {
         call->out[0] = dvt_sub(g, dvt_mul(dvt_exp(y), dvt_sum(g, dvt_keepdims(axes))));
 }
 
+/* The recorded form of the gradient of cross-entropy: operations that have gradients, of the
+   prediction instead of its saved logarithms. */
+static dvt_array *dvti_cross_entropy_recorded(dvt_array *x, dvt_array *label, dvt_array *g) {
+    const int last = x->shape.ndim - 1;
+    dvt_array *s, *at;
+    dvt_shape column = x->shape;
+    column.dim[last] = 1;
+    label = dvt_reshape(dvt_as_in_dtype(label, DVT_I64), column);
+    s = dvt_neg(dvt_reshape(g, column));
+    at = s && label ? dvti_take_along_add(s, label, last, x->shape.dim[last]) : NULL;
+    return dvt_sub(at, dvt_mul(dvt_exp(dvt_log_softmax(x, last)), s));
+}
+
+DVTI_FN void dvti_grad_cross_entropy(dvti_grad_call *call) {
+    static const char *const name = "dvt_backward";
+    dvt_array *in[3], *out;
+    if (dvt_is_recording()) {
+        call->out[0] = dvti_cross_entropy_recorded(call->in[0], call->in[1], call->g);
+        return;
+    }
+    in[0] = call->g ? dvt_contiguous(call->g) : NULL;
+    in[1] = call->in[1];
+    in[2] = call->in[2];
+    out = in[0] || !call->g ? dvti_array_new(name, in[2]->shape, in[2]->dtype, in[2]->storage->ctx)
+                            : NULL;
+    if (out)
+        call->out[0] = dvti_cross_entropy_launch(name, DVTI_OP_cross_entropy_data, in, 3, &out, 1);
+}
+
 /* Evaluates the gradient column of the table. */
 DVTI_FN void dvti_grad_reduce(dvti_grad_call *call) {
     const dvti_node *node = call->node;

@@ -19,8 +19,10 @@ static bool dvti_is_class_numbers(const dvt_array *prediction, const dvt_array *
 typedef struct dvti_classes {
     const char *name;
     const dvt_cross_entropy_options *options;
-    dvt_array *log_p, *label, *weight; /* weight may be NULL */
-    double own, other;                 /* factors on the label's term and on every class's */
+    dvt_array *prediction, *label, *weight; /* weight may be NULL */
+    dvt_array *log_p;                       /* NULL when fused */
+    bool fused;                             /* one launch computes the logarithms and picks */
+    double own, other;                      /* factors on the label's term and on every class's */
 } dvti_classes;
 
 static dvt_array *dvti_classes_weighted(const dvti_classes *c, dvt_array *x) {
@@ -37,7 +39,9 @@ static dvt_array *dvti_classes_shares(const dvti_classes *c) {
 
 /* Returns the loss of labels that are class numbers. */
 static dvt_array *dvti_classes_numbers(const dvti_classes *c) {
-    dvt_array *loss = dvt_neg(dvt_pick(c->log_p, c->label, DVT_AXES(-1))), *even;
+    dvt_array *loss = c->fused ? dvti_cross_entropy(c->name, c->prediction, c->label)
+                               : dvt_neg(dvt_pick(c->log_p, c->label, DVT_AXES(-1))),
+              *even;
     if (c->weight && loss)
         loss = dvt_mul(loss, dvt_reshape(dvt_take(c->weight, c->label, 0), loss->shape));
     if (c->other > 0) {
@@ -105,13 +109,18 @@ static DVTI_NOINLINE dvt_array *dvti_classes_loss(dvti_classes *c, dvt_array *pr
     if (!dense && !dvt_dtype_is_int(c->label->dtype))
         c->label = dvt_as_in_dtype(c->label, DVT_I64);
     prediction = dvti_compute_float(prediction);
-    c->log_p = o->from_logits ? prediction : dvt_log_softmax(prediction, -1);
-    if (!c->log_p || !c->label)
+    if (!prediction || !c->label)
+        return NULL;
+    c->prediction = prediction;
+    c->other = o->label_smoothing / (double)prediction->shape.dim[prediction->shape.ndim - 1];
+    c->fused = !dense && !o->from_logits && !(c->other > 0) &&
+               dvti_cross_entropy_fits(prediction, c->label);
+    c->log_p = o->from_logits ? prediction : c->fused ? NULL : dvt_log_softmax(prediction, -1);
+    if (!c->log_p && !c->fused)
         return NULL;
     if (o->class_weight &&
-        !(c->weight = dvt_as_in_dtype(dvt_detach(o->class_weight), c->log_p->dtype)))
+        !(c->weight = dvt_as_in_dtype(dvt_detach(o->class_weight), prediction->dtype)))
         return NULL;
-    c->other = o->label_smoothing / (double)c->log_p->shape.dim[c->log_p->shape.ndim - 1];
     c->own = 1 - o->label_smoothing;
     loss = dense ? dvti_classes_shares(c) : dvti_classes_numbers(c);
     return dvt_as_in_dtype(dvti_classes_mean(loss, counted), dtype);

@@ -38,6 +38,7 @@ typedef struct dvti_trained {
     int64_t count;      /* steps of this parameter so far */
     dvt_array *staging; /* on the first context: buffer for the other contexts' gradients; owned */
     bool taken;         /* takes part in the current step */
+    bool applied;       /* the current step has been launched on this context */
     bool summed;        /* every copy's gradient already is the sum */
 } dvti_trained;
 
@@ -47,7 +48,8 @@ struct dvt_trainer {
     dvt_optimizer optimizer;
     int states, n;
     int64_t steps;
-    dvti_trained *trained; /* n elements */
+    dvti_trained *trained;  /* n elements */
+    dvti_update_of *update; /* space for n elements, behind `trained` */
     dvt_ctx_list ctxs;
     dvti_replica *replica;         /* n rows of ctxs.n */
     bool ranks_agree;              /* all ranks have the parameters of rank 0 */
@@ -82,6 +84,9 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 /* Sums the gradients of all parameters that take part and are not summed yet, in the order of the
    contexts. Gives every copy the sum. With fresh_only, stale gradients count as 0. */
 DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, bool fresh_only);
+
+/* Launches the step of all parameters that take part, on every context. */
+DVTI_FN dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t, int64_t batch_size);
 
 /* ---- clipping ---- */
 /* Computes the common 2-norm. Returns false with the error set: RANGE (max_norm), memory, a

@@ -18,6 +18,7 @@ static void dvti_trainer_destroy(void *object) {
 /* ---- creation ---- */
 DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer) {
     static const char *const function = "dvt_trainer_new";
+    const size_t each = sizeof(dvti_trained) + sizeof(dvti_update_of);
     dvt_trainer *t;
     dvt_ctx_list ctxs;
     int i, n;
@@ -33,13 +34,14 @@ DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer
                  function);
     t = (dvt_trainer *)dvti_alloc_zero(sizeof *t);
     if (t)
-        t->trained = (dvti_trained *)dvti_alloc_zero((size_t)n * sizeof *t->trained);
+        t->trained = (dvti_trained *)dvti_alloc_zero((size_t)n * each);
     if (!t || !t->trained) {
         dvti_free(t);
-        dvti_fail_memory(function, (int64_t)sizeof *t + n * (int64_t)sizeof *t->trained);
+        dvti_fail_memory(function, (int64_t)sizeof *t + n * (int64_t)each);
         return NULL;
     }
     t->optimizer = optimizer;
+    t->update = (dvti_update_of *)(void *)(t->trained + n);
     t->states = dvti_optimizer_states(&optimizer);
     t->n = n;
     for (i = 0; i < n; i++)
@@ -87,57 +89,6 @@ static bool dvti_trainer_summed(const dvt_trainer *t) {
             if (dvti_trainer_at(t, i, k)->weight->grad_holds & DVTI_GRAD_OWN)
                 return false;
     return true;
-}
-
-static dvt_status dvti_trainer_apply(const char *function, dvt_trainer *t, int i, double rate,
-                                     double rescale) {
-    dvti_trained *trained = &t->trained[i];
-    const bool custom = t->optimizer.kind == DVT_OPTIMIZER_CUSTOM;
-    dvti_step_numbers step;
-    dvti_launch launch;
-    dvt_status status = DVT_OK;
-    int k, s;
-    step.rate = rate * trained->param->lr_mult;
-    step.decay = t->optimizer.weight_decay * trained->param->wd_mult;
-    step.rescale = rescale;
-    step.count = trained->count + 1;
-    launch = dvti_optimizer_launch(function, &t->optimizer, &step);
-    launch.n_in = 1;
-    launch.n_out = 1 + t->states;
-    for (k = 0; k < t->ctxs.n && status == DVT_OK; k++) {
-        dvti_replica *at = dvti_trainer_at(t, i, k);
-        if (custom) {
-            status = dvti_optimizer_custom_step(function, &t->optimizer, &step, at);
-        } else if (dvt_size(at->weight)) {
-            launch.compute = dvti_class_of(at->weight->dtype);
-            launch.in[0] = dvti_view_of(at->gradient);
-            launch.out[0] = dvti_view_of(at->weight);
-            for (s = 0; s < t->states; s++)
-                launch.out[1 + s] = dvti_view_of(at->state[s]);
-            status = dvti_run(at->weight->storage->device, &launch);
-        }
-        at->weight->grad_fresh = false;
-        dvti_written(at->weight);
-    }
-    trained->count++;
-    return status;
-}
-
-static dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t, int64_t batch_size) {
-    double rate = dvt_trainer_learning_rate(t);
-    dvt_status status = DVT_OK;
-    int i;
-    if (!(rate >= 0 && rate <= DBL_MAX))
-        return dvti_fail(
-            DVT_ERR_RANGE,
-            "%s: the schedule gives the learning rate %g at step %lld; expected a finite "
-            "number that is not negative",
-            function, rate, (long long)t->steps);
-    for (i = 0; i < t->n && status == DVT_OK; i++)
-        if (t->trained[i].taken)
-            status = dvti_trainer_apply(function, t, i, rate, 1.0 / (double)batch_size);
-    t->steps++;
-    return status;
 }
 
 typedef struct dvti_step_plan {

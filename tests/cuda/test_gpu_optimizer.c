@@ -104,6 +104,86 @@ DVT_TEST(gpu_optimizer_of_every_dtype) {
     }
 }
 
+/* ---- many parameters: one launch for those of one dtype, with the bits of one launch each ---- */
+#define MANY 160 /* more than the arguments of one launch hold */
+
+static dvt_array *sum_of_parameters(dvt_block *self, void *user, dvt_array *x) {
+    dvt_array *sum = dvt_zeros(DVT_SHAPE(1), DVT_F64, dvt_ctx_of(x));
+    char name[16];
+    int i;
+    (void)user;
+    for (i = 0; i < MANY; i++) {
+        dvt_array *p;
+        snprintf(name, sizeof name, "p%d", i);
+        p = dvt_as_in_dtype(dvt_block_data(self, name, dvt_ctx_of(x)), DVT_F64);
+        sum = dvt_add(sum, dvt_sum(dvt_mul(dvt_square(p), x), DVT_ALL));
+    }
+    return sum;
+}
+
+/* Returns all parameters in float64, joined, after some steps. Sizes, dtypes and factors differ. */
+static dvt_array *many_trained(dvt_optimizer optimizer, dvt_ctx ctx, int64_t *kernels) {
+    static const int64_t sizes[] = {1, 3, 40, 256, 1030, 2, 4100, 17};
+    dvt_ctx_list here = DVT_CONTEXTS(ctx);
+    dvt_array *all[MANY], *x = dvt_full(DVT_SHAPE(1), 0.5, DVT_F64, ctx), *y = NULL;
+    dvt_trainer *trainer;
+    dvt_block_desc desc;
+    dvt_block *block;
+    dvt_stats before, after;
+    char name[16];
+    int i, t;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = "Many";
+    desc.forward = sum_of_parameters;
+    block = dvt_block_new(&desc);
+    dvt_seed(7);
+    for (i = 0; i < MANY; i++) {
+        dvt_param *p;
+        snprintf(name, sizeof name, "p%d", i);
+        p = dvt_block_add_param(block, name, DVT_SHAPE(sizes[i % 8]),
+                                i % 20 == 6   ? DVT_F16
+                                : i % 20 == 9 ? DVT_F64
+                                              : DVT_F32,
+                                dvt_init_uniform(1));
+        CHECK_INT(dvt_param_set_lr_mult(p, i % 3 ? 1 : 0.5), DVT_OK);
+        CHECK_INT(dvt_param_set_wd_mult(p, i % 7 ? 1 : 0), DVT_OK);
+    }
+    CHECK_INT(dvt_block_initialize(block, dvt_init_uniform(1), here), DVT_OK);
+    trainer = dvt_trainer_new(dvt_block_collect_params(block, NULL), optimizer);
+    for (t = 0; t < 2; t++) {
+        DVT_RECORD {
+            y = dvt_block_forward(block, x);
+        }
+        CHECK_INT(dvt_backward(y), DVT_OK);
+        before = dvt_get_stats();
+        CHECK_INT(dvt_trainer_step(trainer, 1), DVT_OK);
+        after = dvt_get_stats();
+        *kernels = after.kernels - before.kernels;
+    }
+    for (i = 0; i < MANY; i++) {
+        snprintf(name, sizeof name, "p%d", i);
+        all[i] = dvt_as_in_dtype(dvt_block_data(block, name, ctx), DVT_F64);
+    }
+    return dvt_concat(all, MANY, 0);
+}
+
+DVT_TEST(gpu_optimizer_updates_many_at_once) {
+    dvt_optimizer optimizer[2];
+    int64_t kernels;
+    int i;
+    NEEDS_GPU;
+    optimizer[0] = dvt_optimizer_sgd(0.1);
+    optimizer[1] = dvt_optimizer_adamw(0.05, 0.01);
+    for (i = 0; i < 2; i++)
+        DVT_SCOPE {
+            dvt_array *want = many_trained(optimizer[i], dvt_cpu(), &kernels);
+            CHECK_INT(kernels, MANY);
+            SAME_ON_GPU(many_trained(optimizer[i], dvt_gpu(0), &kernels), want, 0,
+                        "many parameters");
+            CHECK_INT(kernels, 3); /* float32, float16, float64 */
+        }
+}
+
 /* NaN and infinities affect only their own element; clipping bounds infinities and keeps NaN. */
 DVT_TEST(gpu_optimizer_special_values) {
     dvt_optimizer clipped = dvt_optimizer_sgd(1);

@@ -192,6 +192,18 @@ static dvt_array *sweep_pick(dvt_array *x, dvt_array *b, int axis) {
                     DVT_AXES(axis));
 }
 
+#if !defined(DEVTENSOR_NO_NN)
+static dvt_array *sweep_cross_entropy(dvt_array *x, dvt_array *b, int axis) {
+    dvt_array *part = sweep_part(x, axis ? 0 : 1);
+    dvt_array *rows = dvt_sum(part, DVT_AXES(-1));
+    (void)b;
+    return dvt_loss_softmax_cross_entropy(part,
+                                          dvt_zeros(dvt_shape_of(rows), DVT_I64, dvt_ctx_of(x)));
+}
+#else
+#define sweep_cross_entropy sweep_log_softmax
+#endif
+
 static dvt_array *sweep_one_hot(dvt_array *x, dvt_array *b, int axis) {
     (void)b;
     return dvt_one_hot(sweep_index(x, axis == 0 ? 0 : 3), axis == 1 ? 0 : 4, dvt_dtype_of(x));
@@ -286,6 +298,7 @@ SWEEP_RANDOM(permutation, dvt_permutation(shape.dim[axis], dvt_ctx_of(x)))
 
 /* Gradients of the operations above. */
 #define sweep_unslice sweep_slice
+#define sweep_cross_entropy_data sweep_cross_entropy
 #define sweep_take_add sweep_take_some
 #define sweep_take_along_add sweep_take_along
 #define sweep_conv2d_data sweep_conv2d

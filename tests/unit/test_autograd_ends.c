@@ -76,7 +76,7 @@ DVT_TEST(autograd_leaf_released_before_its_graph) {
     CHECK_INT(alive() - before, 4); /* w and its gradient, x, y */
     kernels = dvt_get_stats().kernels;
     CHECK_INT(dvt_backward_from(&y, NULL, 1, DVT_RETAIN_GRAPH), DVT_OK);
-    CHECK_INT(dvt_get_stats().kernels - kernels, 3); /* ones, times x, add to the gradient */
+    CHECK_INT(dvt_get_stats().kernels - kernels, 2); /* ones, times x */
     CHECK_VALUES(dvt_grad(w), 0, 2, 2, 2);
     CHECK_INT(alive() - before, 4);
     CHECK_INT(dvt_backward(y), DVT_OK);
@@ -229,4 +229,62 @@ DVT_TEST(autograd_attach_inside_a_recording) {
         CHECK_INT(dvt_attach_grad(y, DVT_GRAD_NULL), DVT_OK);
     }
     CHECK_ERROR(dvt_grad(y), DVT_ERR_GRAD);
+}
+
+/* ---- the memory of attached gradients ---- */
+/* A backward pass exchanges the memory of the gradient array with that of the gradient it has
+   gathered, where nobody can notice. */
+DVT_TEST(gradients_are_handed_over) {
+    dvt_ctx ctx = dvt_test_ctx();
+    dvt_array *w = dvt_full(DVT_SHAPE(2, 3), 2, DVT_F32, ctx), *y = NULL, *grad, *view;
+    dvt_stats before = dvt_get_stats(), after = before;
+    int turn;
+    CHECK_INT(dvt_attach_grad(w, DVT_GRAD_WRITE), DVT_OK);
+    grad = dvt_grad(w);
+    view = dvt_index(grad, 1);
+    for (turn = 0; turn < 2; turn++) {
+        DVT_RECORD {
+            y = dvt_mul_scalar(w, turn ? 5 : 3);
+        }
+        before = dvt_get_stats();
+        CHECK_INT(dvt_backward(y), DVT_OK);
+        after = dvt_get_stats();
+        CHECK(dvt_grad(w) == grad);
+        CHECK_VALUES(view, 0, turn ? 5 : 3, turn ? 5 : 3, turn ? 5 : 3);
+    }
+    CHECK_INT(after.kernels - before.kernels, 2); /* ones, and their product with 5 */
+}
+
+/* An address that the caller has stays that of the gradient. */
+DVT_TEST(gradients_stay_where_the_caller_looks) {
+    dvt_array *w = dvt_full(DVT_SHAPE(3), 2, DVT_F32, dvt_cpu()), *y = NULL;
+    const float *at;
+    CHECK_INT(dvt_attach_grad(w, DVT_GRAD_WRITE), DVT_OK);
+    at = (const float *)dvt_data(dvt_grad(w));
+    DVT_RECORD {
+        y = dvt_mul_scalar(w, 7);
+    }
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    CHECK(at && dvt_data(dvt_grad(w)) == at);
+    CHECK(at && at[0] == 7 && at[2] == 7);
+}
+
+/* The gathered gradient is copied where others have it: both sums share one, and a gradient that
+   the caller gave stays the caller's. */
+DVT_TEST(gradients_that_others_have_are_copied) {
+    dvt_ctx ctx = dvt_test_ctx();
+    dvt_array *a = dvt_full(DVT_SHAPE(2), 1, DVT_F32, ctx);
+    dvt_array *b = dvt_full(DVT_SHAPE(2), 2, DVT_F32, ctx);
+    dvt_array *y = NULL, *given = DVT_ARRAY(float, DVT_SHAPE(2), ctx, 3, 4);
+    CHECK_INT(dvt_attach_grad(a, DVT_GRAD_WRITE), DVT_OK);
+    CHECK_INT(dvt_attach_grad(b, DVT_GRAD_WRITE), DVT_OK);
+    DVT_RECORD {
+        y = dvt_add(a, b);
+    }
+    CHECK_INT(dvt_backward_from(&y, &given, 1, DVT_RETAIN_GRAPH), DVT_OK);
+    CHECK(dvt_fill(dvt_grad(a), 9) != NULL);
+    CHECK_VALUES(dvt_grad(b), 0, 3, 4);
+    CHECK_VALUES(given, 0, 3, 4);
+    CHECK_INT(dvt_backward_from(&y, &given, 1, DVT_FREE_GRAPH), DVT_OK);
+    CHECK_VALUES(dvt_grad(a), 0, 3, 4);
 }

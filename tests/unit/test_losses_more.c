@@ -296,4 +296,75 @@ DVT_TEST(losses_more_errors) {
     CHECK_SAYS(dvt_loss_cosine_embedding(p, p, p, 0), DVT_ERR_SHAPE, "one label for each row");
     CHECK_SAYS(dvt_loss_cosine_embedding(row, row, l, 0), DVT_ERR_SHAPE, "(N, ..., features)");
 }
+
+/* ---- cross-entropy in one launch ---- */
+/* Compares values, the signs of zeros, and NaN with NaN. */
+static bool same_bits(dvt_array *a, dvt_array *b) {
+    double *x = dvt_test_values(a), *y = dvt_test_values(b);
+    bool same = x && y && dvt_size(a) == dvt_size(b);
+    int64_t i;
+    for (i = 0; same && i < dvt_size(a); i++)
+        same = x[i] != x[i] ? y[i] != y[i] : x[i] == y[i] && signbit(x[i]) == signbit(y[i]);
+    free(x);
+    free(y);
+    return same;
+}
+
+/* Returns the gradient of the loss, from `weight` or from ones, by one operation or by its parts. */
+static dvt_array *entropy_gradient(dvt_array *values, dvt_array *label, dvt_array *weight,
+                                   bool fused, dvt_array **loss) {
+    dvt_array *x = dvt_copy(values);
+    CHECK_INT(dvt_attach_grad(x, DVT_GRAD_WRITE), DVT_OK);
+    DVT_RECORD {
+        *loss = fused ? dvt_loss_softmax_cross_entropy(x, label)
+                      : dvt_neg(dvt_pick(dvt_log_softmax(x, -1), label, DVT_AXES(-1)));
+    }
+    CHECK_INT(dvt_backward_from(loss, weight ? &weight : NULL, 1, DVT_FREE_GRAPH), DVT_OK);
+    return dvt_grad(x);
+}
+
+static void check_entropy(int64_t rows, int64_t n, dvt_dtype dtype, dvt_dtype labels) {
+    dvt_ctx ctx = dvt_test_ctx();
+    dvt_array *x = dvt_uniform(-4, 4, DVT_SHAPE(rows, n), dtype, ctx), *loss[2], *g[2];
+    dvt_array *label = dvt_astype(dvt_randint(0, n, DVT_SHAPE(rows), DVT_I64, ctx), labels);
+    dvt_array *weight = dvt_uniform(-1, 1, DVT_SHAPE(rows), dtype, ctx);
+    int with, k;
+    CHECK(dvt_fill(dvt_index(x, 0), -(double)INFINITY) != NULL);
+    CHECK(dvt_fill(dvt_index(weight, 1), 0) != NULL);
+    for (with = 0; with < 2; with++) {
+        for (k = 0; k < 2; k++)
+            g[k] = entropy_gradient(x, label, with ? weight : NULL, k == 0, &loss[k]);
+        CHECK(same_bits(loss[0], loss[1]));
+        CHECK(same_bits(g[0], g[1]));
+    }
+}
+
+DVT_TEST(cross_entropy_has_the_bits_of_its_parts) {
+    check_entropy(5, 10, DVT_F32, DVT_I32);
+    check_entropy(3, 1000, DVT_F32, DVT_I64);
+    check_entropy(300, 7, DVT_F32, DVT_U8);
+    check_entropy(4, 33, DVT_F64, DVT_I8);
+    check_entropy(2, 1, DVT_F32, DVT_I32);
+}
+
+/* The gradient of the gradient, which is recorded as operations of their own. */
+DVT_TEST(cross_entropy_has_second_gradients) {
+    dvt_ctx ctx = dvt_test_ctx();
+    dvt_array *values = DVT_ARRAY(double, DVT_SHAPE(2, 3), ctx, 0.5, -1, 2, 1, 0.25, -0.75);
+    dvt_array *label = DVT_ARRAY(int32_t, DVT_SHAPE(2), ctx, 2, 0), *second[2];
+    int k;
+    for (k = 0; k < 2; k++) {
+        dvt_array *x = dvt_copy(values), *loss = NULL, *first = NULL;
+        CHECK_INT(dvt_attach_grad(x, DVT_GRAD_WRITE), DVT_OK);
+        DVT_RECORD {
+            loss = k ? dvt_neg(dvt_pick(dvt_log_softmax(x, -1), label, DVT_AXES(-1)))
+                     : dvt_loss_softmax_cross_entropy(x, label);
+            CHECK_INT(dvt_gradients(&loss, NULL, 1, &x, 1, DVT_CREATE_GRAPH, &first), DVT_OK);
+            first = dvt_sum(dvt_square(first), DVT_ALL);
+        }
+        CHECK_INT(dvt_backward(first), DVT_OK);
+        second[k] = dvt_grad(x);
+    }
+    CHECK(dvt_allclose(second[0], second[1], 1e-12, 1e-12, DVT_NAN_EQUALS));
+}
 #endif

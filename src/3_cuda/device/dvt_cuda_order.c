@@ -165,8 +165,20 @@ static dvti_cu_result dvti_cuda_touch_view(dvti_cuda_gpu *gpu, const dvti_view *
                            writes);
 }
 
+static dvti_cu_result dvti_cuda_touch_update(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                             const dvti_update_of *u) {
+    dvti_cu_result result =
+        dvti_cuda_touch(gpu, u->g, u->n * dvt_dtype_size(launch->in[0].dtype), false);
+    int k;
+    for (k = 0; k < launch->n_out && result == DVTI_CU_OK; k++)
+        result = dvti_cuda_touch(gpu, k ? u->state[k - 1] : u->w,
+                                 u->n * dvt_dtype_size(launch->out[k].dtype), true);
+    return result;
+}
+
 DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
     dvti_cu_result result = DVTI_CU_OK;
+    int64_t i;
     int k;
     if (gpu->n_places == 0 && gpu->n_fresh == 0)
         return DVTI_CU_OK;
@@ -175,8 +187,17 @@ DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_lau
             result = dvti_cuda_touch_view(gpu, &launch->in[k], false);
     for (k = 0; k < launch->n_out && result == DVTI_CU_OK; k++)
         result = dvti_cuda_touch_view(gpu, &launch->out[k], true);
+    if (launch->epilogue.bias.data && result == DVTI_CU_OK)
+        result = dvti_cuda_touch_view(gpu, &launch->epilogue.bias, false);
+    if (launch->epilogue.mask && result == DVTI_CU_OK) {
+        dvti_view mask = launch->out[0];
+        mask.data = (void *)(uintptr_t)launch->epilogue.mask;
+        result = dvti_cuda_touch_view(gpu, &mask, false);
+    }
     if (launch->workspace && result == DVTI_CU_OK)
         result = dvti_cuda_touch(gpu, launch->workspace, launch->workspace_bytes, true);
+    for (i = 0; i < launch->n_updates && result == DVTI_CU_OK; i++)
+        result = dvti_cuda_touch_update(gpu, launch, &launch->updates[i]);
     return result;
 }
 

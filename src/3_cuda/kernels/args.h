@@ -71,6 +71,9 @@ typedef struct dvti_ksoftmax {
     int64_t lanes;  /* threads that share a row */
     int64_t groups; /* groups of rows; a block computes one group at a time */
     int64_t vector; /* rows are contiguous, aligned, and multiples of 16 bytes */
+    /* cross-entropy; its gradient reads g (NULL: 1), and `in` has the logarithms of softmax */
+    const void *label, *g;
+    void *loss;
 } dvti_ksoftmax;
 
 /* scan.cu */
@@ -91,9 +94,12 @@ typedef struct dvti_kmatmul {
     int64_t batches, ndim;          /* batches: product of the batch extents; ndim: batch axes */
     int64_t dim[8], a_batch[8], b_batch[8];     /* batch axes: extents, strides */
     int64_t row_tiles, col_tiles, splits, jobs; /* jobs: tiles of all matrices times splits of k */
-    int64_t chunk; /* positions of k per split, a multiple of the kernel's step along k */
-    int64_t wide;  /* result rows can be written 16 bytes of sums at a time */
-    int64_t team;  /* kernel rows: warps per element, 1 or 8 */
+    int64_t chunk;    /* positions of k per split, a multiple of the kernel's step along k */
+    int64_t wide;     /* result rows can be written 16 bytes of sums at a time */
+    const void *bias; /* NULL, or one element per column; bias_step 0: one for all */
+    int64_t bias_step, relu;
+    const void *mask; /* NULL, or like out: the result is 0 where it is 0 */
+    int64_t team;     /* kernel rows: warps per element, 1 or 8 */
 } dvti_kmatmul;
 
 /* conv.cu */
@@ -110,6 +116,7 @@ typedef struct dvti_kconv {
     int64_t row_tiles, column_tiles;
     int64_t parts, depth;               /* parts of the sum over k, positions of k per part */
     int64_t size;                       /* elements of the result */
+    int64_t relu;                       /* applied to the result */
     dvti_kdivisor kernel, kernel_width; /* kh * kw, kw */
     dvti_kdivisor grid, grid_width;     /* one plane of columns: pixels of y, or of x */
     dvti_kdivisor out_channels, out_height, out_width; /* extents of the result */
@@ -195,11 +202,16 @@ typedef struct dvti_krandom {
     int64_t rounds;
 } dvti_krandom;
 
-/* optimizer.cu: weights, state and gradients are contiguous */
+/* optimizer.cu: arrays are contiguous. Each has STATES + 3 words: the addresses of weight, gradient
+   and states; then its elements and, from bit 56 on, the number of its row of f. */
+#define DVTI_KOPT_WORDS 440
+#define DVTI_KOPT_ROWS 4
+#define DVTI_KOPT_ROW_BIT 56
+
 typedef struct dvti_koptimizer {
-    void *w, *state[3], *g;
-    int64_t n;   /* elements */
-    double f[8]; /* as in 2_core/dvt_backend.h; clip may be infinite */
+    double f[DVTI_KOPT_ROWS][8]; /* as in 2_core/dvt_backend.h; clip may be infinite */
+    int64_t chunks;              /* of all arrays */
+    uint64_t word[DVTI_KOPT_WORDS];
 } dvti_koptimizer;
 
 /* all_reduce.cu */

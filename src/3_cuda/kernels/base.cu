@@ -194,6 +194,19 @@ template <int D, class C> __device__ inline C dvti_load(const void *data, int64_
     return dvti_widen<D, C>(((const typename dvti_stored<D>::type *)data)[at]);
 }
 
+/* As the operation relu: NaN stays, and -0 becomes +0. */
+template <class C> __device__ inline C dvti_relu(C v) { return v > 0 ? v : v != v ? v : (C)0; }
+
+/* Converts the sum of a product to the stored element, adds the bias (NULL: none) and applies relu,
+   with the bits of three operations that round to D each. */
+template <int D, class C>
+__device__ inline typename dvti_stored<D>::type dvti_epilogue(C sum, const void *bias, int64_t at,
+                                                              bool relu) {
+    if (bias)
+        sum = dvti_widen<D, C>(dvti_narrow<D>(sum)) + dvti_load<D, C>(bias, at);
+    return dvti_narrow<D>(relu ? dvti_relu(sum) : sum);
+}
+
 template <int D, class C> __device__ inline void dvti_store(void *data, int64_t at, C v) {
     ((typename dvti_stored<D>::type *)data)[at] = dvti_narrow<D>(v);
 }

@@ -327,7 +327,7 @@ extern "C" __global__ void __launch_bounds__(256) dvti_conv(const dvti_kconv p) 
 #pragma unroll 4
         for (int64_t part = 0; part < p.parts; part++)
             sum += (double)((const C *)p.partial)[part * p.size + at];
-        dvti_store<D>(p.out, at, (C)sum);
+        dvti_store<D>(p.out, at, p.relu ? dvti_relu((C)sum) : (C)sum);
     }
 }
 #endif

@@ -168,7 +168,7 @@ __device__ inline void dvti_put(const dvti_kconv &p, I part, I at, I channel, C 
     if (p.parts > 1)
         ((C *)p.partial)[part * (I)p.size + at] = sum;
     else
-        dvti_store<D>(p.out, at, sum);
+        dvti_store<D>(p.out, at, p.relu ? dvti_relu(sum) : sum);
 }
 
 #if TILED

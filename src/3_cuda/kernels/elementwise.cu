@@ -75,6 +75,8 @@ __device__ inline T dvti_ew_condition(typename dvti_stored<D>::type raw, int dty
         if (dtype == DVT_F16 || dtype == DVT_BF16)
             raw &= 0x7fff;
     }
+    if constexpr (D == DVT_F16 || D == DVT_BF16)
+        raw &= 0x7fff;
     return (T)(raw != 0);
 }
 

@@ -16,6 +16,8 @@
      columns  n or m is 1, matrix contiguous across k: a lane per V columns, eight warps share k
      sum      adds the splits of k, in order
 
+   All of them apply the epilogue (bias, relu or mask) to whole sums.
+
    Tiles of both operands lie in shared memory as [k][row or column], 4 V deep, with two stages:
 
           columns of b                 stage 0     stage 1
@@ -53,10 +55,16 @@ __device__ inline double dvti_mm_add(double a, double b, double sum) { return fm
 __device__ inline unsigned dvti_mm_add(unsigned a, unsigned b, unsigned sum) { return a * b + sum; }
 __device__ inline uint64_t dvti_mm_add(uint64_t a, uint64_t b, uint64_t sum) { return a * b + sum; }
 
-__device__ inline dvti_mm_element dvti_mm_result(float v) { return dvti_narrow<D>(v); }
-__device__ inline dvti_mm_element dvti_mm_result(double v) { return dvti_narrow<D>(v); }
-__device__ inline dvti_mm_element dvti_mm_result(unsigned v) { return dvti_narrow<D>((int64_t)v); }
-__device__ inline dvti_mm_element dvti_mm_result(uint64_t v) { return dvti_narrow<D>((int64_t)v); }
+/* Returns element number `at` of the result, which is in this column, after the epilogue. */
+__device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &p, int64_t at, int64_t col,
+                                                 S v) {
+    if constexpr (DVTI_IS_FLOAT(D))
+        return p.mask && dvti_load<D, S>(p.mask, at) == 0
+                   ? dvti_narrow<D>((S)0)
+                   : dvti_epilogue<D>(v, p.bias, col * p.bias_step, p.relu);
+    else
+        return dvti_narrow<D>((int64_t)v);
+}
 
 template <class T, int N> struct alignas(sizeof(T) * N) dvti_mm_pack { T v[N]; };
 
@@ -95,11 +103,12 @@ __device__ inline dvti_mm_place dvti_mm_locate(const dvti_kmatmul &p, int64_t jo
 __device__ inline int64_t dvti_mm_job() { return (int64_t)blockIdx.y * gridDim.x + blockIdx.x; }
 
 /* Stores one result: into the array, or unrounded into its split's partial result. */
-__device__ inline void dvti_mm_put(const dvti_kmatmul &p, bool partial, int64_t at, S v) {
+__device__ inline void dvti_mm_put(const dvti_kmatmul &p, bool partial, int64_t at, int64_t col,
+                                   S v) {
     if (partial)
         ((S *)p.partial)[at] = v;
     else
-        ((dvti_mm_element *)p.out)[at] = dvti_mm_result(v);
+        ((dvti_mm_element *)p.out)[at] = dvti_mm_result(p, at, col, v);
 }
 
 #if KIND <= 2 /* tiles: 0 small, 1 medium, 2 large */
@@ -271,7 +280,7 @@ __device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, in
 #pragma unroll
         for (int e = 0; e < V; e++)
             if (col + e < p.m)
-                dvti_mm_put(p, partial, at + e, v[e]);
+                dvti_mm_put(p, partial, at + e, col + e, v[e]);
     } else if (partial) {
         dvti_mm_pack<S, V> pack;
 #pragma unroll
@@ -282,7 +291,7 @@ __device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, in
         dvti_mm_pack<dvti_mm_element, V> pack;
 #pragma unroll
         for (int e = 0; e < V; e++)
-            pack.v[e] = dvti_mm_result(v[e]);
+            pack.v[e] = dvti_mm_result(p, at + e, col + e, v[e]);
         *(dvti_mm_pack<dvti_mm_element, V> *)((dvti_mm_element *)p.out + at) = pack;
     }
 }
@@ -394,7 +403,7 @@ extern "C" __global__ void __launch_bounds__(256, D == DVT_F64 && __CUDA_ARCH__ 
     if (lane == 0 && warp % team == 0 && col < p.m) {
         for (int i = 1; i < team; i++)
             sum[0] += part[warp + i];
-        dvti_mm_put(p, at.partial, at.out + col, sum[0]);
+        dvti_mm_put(p, at.partial, at.out + col, col, sum[0]);
     }
 }
 #endif
@@ -439,7 +448,7 @@ extern "C" __global__ void __launch_bounds__(256) dvti_matmul_columns(const dvti
         S total = part[0][threadIdx.x];
         for (int i = 1; i < 8; i++)
             total += part[i][threadIdx.x];
-        dvti_mm_put(p, at.partial, at.out + first + threadIdx.x, total);
+        dvti_mm_put(p, at.partial, at.out + first + threadIdx.x, first + threadIdx.x, total);
     }
 }
 #endif
@@ -452,7 +461,7 @@ extern "C" __global__ void __launch_bounds__(256) dvti_matmul_sum(const dvti_kma
 #pragma unroll 4
         for (int64_t i = 1; i < p.splits; i++)
             total += ((const S *)p.partial)[i * n + at];
-        dvti_mm_put(p, false, at, total);
+        dvti_mm_put(p, false, at, at % p.m, total);
     }
 }
 #endif

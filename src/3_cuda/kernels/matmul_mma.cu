@@ -223,8 +223,12 @@ __device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int6
     const float v[4] = {four.x, four.y, four.z, four.w};
     dvti_mma_four<dvti_mma_element> narrow;
 #pragma unroll
-    for (int i = 0; i < 4; i++)
-        narrow.v[i] = (dvti_mma_element)dvti_narrow<D>(v[i]);
+    for (int i = 0; i < 4; i++) {
+        const bool whole = p.splits == 1 && col + i < p.m;
+        const bool zero = whole && p.mask && dvti_load<D, float>(p.mask, at + i) == 0;
+        narrow.v[i] = (dvti_mma_element)dvti_epilogue<D>(
+            zero ? 0.0f : v[i], whole && !zero ? p.bias : 0, (col + i) * p.bias_step, p.relu);
+    }
     if (p.wide) {
         if (p.splits > 1)
             *(float4 *)((float *)p.partial + at) = four;

@@ -1,9 +1,14 @@
-/* One step of an optimizer per element, in place. The formulas are in
+/* One step of an optimizer per element, in place, of many parameters at once. The formulas are in
    2_core/math/optimizer_steps.inl, which precedes this file; UPDATE is one of them.
 
-   All arrays are contiguous. A thread moves N elements of each array with one access, issues all
-   loads before the first use, and loops with the grid's stride. Elements after the last full
-   group are updated one by one.
+   Each parameter is cut into chunks of CHUNK elements, and blocks take chunks in turn:
+
+     parameter 0         parameter 1   parameter 2
+     | 0 | 1 | 2 | 3 |   | 4 |         | 5 | 6 |      chunk c goes to block c modulo the grid
+
+   All arrays are contiguous. A thread moves N elements of each array with one access, and issues
+   all loads before the first use. Elements after a parameter's last full group are updated one by
+   one.
 
    Launch: one-dimensional, 256 threads.
 
@@ -27,7 +32,14 @@ __device__ inline void dvti_group_put(void *data, int64_t at, const dvti_group<D
     ((decltype(group.word) *)data)[at] = group.word;
 }
 
-template <int M> __device__ inline void dvti_step_group(const dvti_koptimizer &p, int64_t at) {
+/* The arrays of one parameter. */
+struct dvti_opt_arrays {
+    void *w, *g, *state[3];
+    const double *f;
+    int64_t n;
+};
+
+template <int M> __device__ inline void dvti_step_group(const dvti_opt_arrays &p, int64_t at) {
     dvti_group<D_W, M> w = dvti_group_get<D_W, M>(p.w, at);
     dvti_group<D_G, M> g = dvti_group_get<D_G, M>(p.g, at);
     dvti_group<D_S0, M> s0;
@@ -68,11 +80,40 @@ template <int M> __device__ inline void dvti_step_group(const dvti_koptimizer &p
         dvti_group_put<D_S2, M>(p.state[2], at, s2);
 }
 
+#define CHUNK (256 * N * 4)
+#define WORDS (STATES + 3)
+
+__device__ inline int64_t dvti_opt_size(const dvti_koptimizer &p, int i) {
+    return (int64_t)(p.word[i * WORDS + STATES + 2] & (((uint64_t)1 << DVTI_KOPT_ROW_BIT) - 1));
+}
+
+__device__ inline dvti_opt_arrays dvti_opt_parameter(const dvti_koptimizer &p, int i) {
+    const uint64_t *word = p.word + i * WORDS;
+    dvti_opt_arrays a;
+    a.w = (void *)word[0];
+    a.g = (void *)word[1];
+    for (int s = 0; s < STATES; s++)
+        a.state[s] = (void *)word[2 + s];
+    a.f = p.f[word[STATES + 2] >> DVTI_KOPT_ROW_BIT];
+    a.n = dvti_opt_size(p, i);
+    return a;
+}
+
 extern "C" __global__ void __launch_bounds__(256) dvti_optimizer(const dvti_koptimizer p) {
-    const int64_t groups = p.n / N;
-    for (int64_t at = dvti_thread(); at < groups; at += dvti_threads())
-        dvti_step_group<N>(p, at);
-    if (N > 1)
-        for (int64_t at = groups * N + dvti_thread(); at < p.n; at += dvti_threads())
-            dvti_step_group<1>(p, at);
+    int64_t before = 0; /* chunks of the parameters before this one */
+    int i = 0;
+    for (int64_t chunk = blockIdx.x; chunk < p.chunks; chunk += gridDim.x) {
+        for (;; i++) {
+            const int64_t chunks = (dvti_opt_size(p, i) + CHUNK - 1) / CHUNK;
+            if (chunk - before < chunks)
+                break;
+            before += chunks;
+        }
+        const dvti_opt_arrays a = dvti_opt_parameter(p, i);
+        const int64_t first = (chunk - before) * CHUNK, end = min(first + CHUNK, a.n);
+        for (int64_t at = first / N + threadIdx.x; at < end / N; at += blockDim.x)
+            dvti_step_group<N>(a, at);
+        if (N > 1 && end / N * N + threadIdx.x < end)
+            dvti_step_group<1>(a, end / N * N + threadIdx.x);
+    }
 }

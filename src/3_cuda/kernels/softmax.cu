@@ -21,7 +21,9 @@
    floats. float64 and integers are computed in float64. A NaN, or a maximum that is infinite, makes
    the row NaN, as on the CPU.
 
-   Variant: D, OUT dtypes; LOGARITHM; COLUMNS; LONG; PER; WIDE: positions of 64 bits, else 32. */
+   Variant: D, OUT dtypes; LOGARITHM; COLUMNS; LONG; PER; WIDE: positions of 64 bits, else 32. LABEL:
+   the dtype of labels, or -1. With labels, the thread that has a row's labeled element also writes
+   the loss. GRADIENT: the kernel for cross-entropy's gradient instead, one element per thread. */
 
 template <bool, class A, class B> struct dvti_either { typedef A type; };
 template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };
@@ -31,6 +33,30 @@ typedef dvti_either<WIDE, int64_t, int>::type dvti_index;
 typedef dvti_stored<D>::type dvti_element;
 typedef dvti_stored<OUT>::type dvti_result;
 
+#if LABEL >= 0
+__device__ inline int64_t dvti_label(const dvti_ksoftmax &p, int64_t row) {
+    int64_t label = dvti_load<LABEL, int64_t>(p.label, row);
+    label += label < 0 ? p.n : 0;
+    return label < 0 ? 0 : label < p.n ? label : p.n - 1;
+}
+#endif
+
+#if GRADIENT
+__device__ inline float dvti_exponential(float x) { return dvti_gpu_exp(x); }
+__device__ inline double dvti_exponential(double x) { return exp(x); }
+
+extern "C" __global__ void __launch_bounds__(256)
+    dvti_cross_entropy_gradient(const dvti_ksoftmax p) {
+    const dvti_index n = (dvti_index)(p.rows * p.n), step = (dvti_index)dvti_threads();
+    for (dvti_index at = (dvti_index)dvti_thread(); at < n; at += step) {
+        const dvti_index row = at / (dvti_index)p.n;
+        const dvti_real s = p.g ? 0 - ((const dvti_real *)p.g)[row] : (dvti_real)-1;
+        const dvti_real product = dvti_exponential(((const dvti_real *)p.in.data)[at]) * s;
+        ((dvti_real *)p.out.data)[at] =
+            (at - row * (dvti_index)p.n == dvti_label(p, row) ? s : 0) - product;
+    }
+}
+#else
 #define VEC (DVTI_IS_FLOAT(D) ? 16 / (int)sizeof(dvti_element) : 1)
 
 __device__ inline dvti_real dvti_lowest() {
@@ -43,6 +69,10 @@ struct dvti_spot {
     dvti_result *out;
     int lane, lanes;
     bool exists; /* this thread has a row */
+#if LABEL >= 0
+    int64_t label;
+    dvti_result *loss;
+#endif
 };
 
 /* Hides the lane from the optimizer. Otherwise the offsets of a thread's elements, which are the
@@ -105,6 +135,22 @@ __device__ inline void dvti_tile_store(const dvti_ksoftmax &p, const dvti_spot &
         }
     }
 }
+
+#if LABEL >= 0
+/* Writes the row's loss if this thread has the labeled element. */
+__device__ inline void dvti_tile_pick(const dvti_ksoftmax &p, const dvti_spot &spot,
+                                      dvti_index base, const dvti_real *x) {
+    const int each = p.vector ? VEC : 1;
+#pragma unroll
+    for (int k = 0; k < PER; k++) {
+        const int group = p.vector ? k / VEC : k;
+        const dvti_index at =
+            base + (group * spot.lanes + spot.lane) * each + (p.vector ? k % VEC : 0);
+        if (spot.exists && at == spot.label)
+            *spot.loss = -dvti_narrow<OUT>(x[k]);
+    }
+}
+#endif
 
 /* ---- joining the lanes of a row; every lane gets the result, and all threads must call this
    ---- */
@@ -211,6 +257,9 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
         for (int k = 0; k < PER; k++)
             x[k] = dvti_value(LOGARITHM ? x[k] : dvti_exp_below(x[k], largest), last);
         dvti_tile_store(p, spot, base, x);
+#if LABEL >= 0
+        dvti_tile_pick(p, spot, base, x);
+#endif
     }
 #else
     double sum = 0;
@@ -232,6 +281,9 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
     for (int k = 0; k < PER; k++)
         x[k] = dvti_value(x[k], last);
     dvti_tile_store(p, spot, 0, x);
+#if LABEL >= 0
+    dvti_tile_pick(p, spot, 0, x);
+#endif
 #endif
 }
 
@@ -262,6 +314,11 @@ extern "C" __global__ void __launch_bounds__(512, RESIDENT) dvti_softmax(const d
                   (spot.exists ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);
         spot.out = (dvti_result *)p.out.data +
                    (spot.exists ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);
+#if LABEL >= 0
+        spot.label = spot.exists ? dvti_label(p, row) : -1;
+        spot.loss = (dvti_result *)p.loss + row;
+#endif
         dvti_row(p, spot);
     }
 }
+#endif

@@ -126,6 +126,7 @@ static void dvti_cuda_conv_shapes(dvti_cuda_conv_plan *plan, const dvti_launch *
     args->w = weight ? NULL : w->data;
     args->y = plan->op == DVTI_CUDA_CONV_FORWARD ? NULL : y->data;
     args->bias = launch->n_in == 3 ? launch->in[2].data : NULL;
+    args->relu = launch->epilogue.activation == DVTI_RELU;
     args->out = launch->out[0].data;
     args->size = dvti_cuda_view_size(&launch->out[0]);
     args->n = x->dim[0];

@@ -204,7 +204,8 @@ static void dvti_cuda_ew_find_groups(dvti_cuda_ew *ew, int64_t most) {
 
 /* ---- choice of the program ---- */
 /* Returns whether the program finds out the dtypes at run time, as rare mixtures do. Every copy has
-   its own program, and so has `where` with a bool condition. */
+   its own program, and so has `where` with a condition of bool or of the values' dtype, as in
+   relu's gradient. */
 static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
     int first = op == DVTI_OP_where ? 2 : 1, k;
     if (op == DVTI_OP_copy)
@@ -212,7 +213,7 @@ static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
     for (k = first; k < ew->count; k++)
         if (ew->dtype[k] != ew->dtype[first])
             return true;
-    if (op == DVTI_OP_where && ew->dtype[1] != DVT_BOOL)
+    if (op == DVTI_OP_where && ew->dtype[1] != DVT_BOOL && ew->dtype[1] != ew->dtype[first])
         return true;
     return ew->dtype[0] != ew->dtype[first] && ew->dtype[0] != DVT_BOOL;
 }

@@ -130,6 +130,7 @@ static void dvti_cuda_mm_swap(dvti_kmatmul *p) {
     p->b_col = row;
     p->m = p->n;
     p->n = 1;
+    p->bias_step = 0; /* its one element belongs to what were rows */
     for (i = 0; i < p->ndim; i++) {
         int64_t step = p->a_batch[i];
         p->a_batch[i] = p->b_batch[i];
@@ -319,6 +320,10 @@ static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launc
     p->a_k = a->stride[last];
     p->b_k = b->stride[last - 1];
     p->b_col = b->stride[last];
+    p->bias = launch->epilogue.bias.data;
+    p->bias_step = 1;
+    p->mask = launch->epilogue.mask;
+    p->relu = launch->epilogue.activation == DVTI_RELU;
     dvti_cuda_mm_batch(launch, p);
     dvti_cuda_mm_swap(p);
     if (p->n == 1 && p->k > 0 && (p->m == 1 || llabs(p->b_k) < llabs(p->b_col)))

@@ -1,4 +1,8 @@
-/* Softmax along the last axis: kernel softmax (kernels/softmax.cu). */
+/* Softmax along the last axis, and cross-entropy: kernels softmax and cross_entropy
+   (kernels/softmax.cu).
+
+   Variant, from the lowest bit: 4 dtype of the input, 4 of the result, 6 PER, 1 each LOGARITHM,
+   COLUMNS, LONG, WIDE, GRADIENT, 4 dtype of labels + 1. */
 #include "3_cuda/dvt_cuda.h"
 
 #define DVTI_CUDA_PAIR 32768 /* longest row of which two per multiprocessor fit in L2 */
@@ -11,11 +15,12 @@ typedef struct dvti_cuda_softmax_plan {
 } dvti_cuda_softmax_plan;
 
 /* Returns whether groups of 16 bytes can be read and written with one access. */
-static bool dvti_cuda_softmax_vector(const dvti_launch *launch, const dvti_ksoftmax *args) {
-    int64_t each = 16 / dvt_dtype_size(launch->out[0].dtype);
+static bool dvti_cuda_softmax_vector(const dvti_view *in, const dvti_view *out,
+                                     const dvti_ksoftmax *args) {
+    int64_t each = 16 / dvt_dtype_size(out->dtype);
     int i;
-    bool good = launch->in[0].dtype == launch->out[0].dtype && args->n % each == 0 &&
-                args->in_step == 1 && args->out_step == 1 && (uintptr_t)args->in.data % 16 == 0 &&
+    bool good = in->dtype == out->dtype && args->n % each == 0 && args->in_step == 1 &&
+                args->out_step == 1 && (uintptr_t)args->in.data % 16 == 0 &&
                 (uintptr_t)args->out.data % 16 == 0;
     for (i = 0; i < (int)args->in.ndim; i++)
         good = good && args->in.stride[i] % each == 0 && args->out.stride[i] % each == 0;
@@ -45,16 +50,16 @@ static void dvti_cuda_softmax_rows(dvti_cuda_softmax_plan *plan, int64_t each, i
 }
 
 static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu,
-                                                        const dvti_launch *launch) {
+                                                        const dvti_view *in, const dvti_view *out) {
     const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* positions past the end still fit */
     dvti_cuda_softmax_plan plan;
     dvti_ksoftmax *args = &plan.args;
-    int last = launch->in[0].ndim - 1, i;
-    bool doubles = launch->in[0].dtype == DVT_F64 || !dvt_dtype_is_float(launch->in[0].dtype);
+    int last = in->ndim - 1, i;
+    bool doubles = in->dtype == DVT_F64 || !dvt_dtype_is_float(in->dtype);
     int64_t each, most = doubles ? 16 : 32; /* elements that fit in 128 registers */
     memset(&plan, 0, sizeof plan);
-    args->in = dvti_cuda_view(&launch->in[0]);
-    args->out = dvti_cuda_view(&launch->out[0]);
+    args->in = dvti_cuda_view(in);
+    args->out = dvti_cuda_view(out);
     args->n = args->in.dim[last];
     args->in_step = args->in.stride[last];
     args->out_step = args->out.stride[last];
@@ -63,8 +68,8 @@ static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu
     for (i = 0; i < last; i++)
         args->rows *= args->in.dim[i];
     dvti_cuda_simplify_axes(&args->in, &args->out, true);
-    args->vector = dvti_cuda_softmax_vector(launch, args);
-    each = args->vector ? 16 / dvt_dtype_size(launch->out[0].dtype) : 1;
+    args->vector = dvti_cuda_softmax_vector(in, out, args);
+    each = args->vector ? 16 / dvt_dtype_size(out->dtype) : 1;
     last = (int)args->in.ndim - 1;
     plan.columns = args->in.dim[last] > 1 && args->n > 1 &&
                    dvti_cuda_distance(args->in.stride[last]) < dvti_cuda_distance(args->in_step);
@@ -84,24 +89,70 @@ static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu
 }
 
 DVTI_FN void dvti_cuda_describe_softmax(uint64_t variant, dvti_text *text) {
+    const bool gradient = (variant >> 18 & 1) != 0;
     dvti_text_add(text, "#define D %d\n#define OUT %d\n#define PER %d\n", (int)(variant & 15),
                   (int)(variant >> 4 & 15), (int)(variant >> 8 & 63));
     dvti_text_add(text,
                   "#define LOGARITHM %d\n#define COLUMNS %d\n#define LONG %d\n#define WIDE %d\n",
                   (int)(variant >> 14 & 1), (int)(variant >> 15 & 1), (int)(variant >> 16 & 1),
                   (int)(variant >> 17 & 1));
-    dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
+    dvti_text_add(text, "#define GRADIENT %d\n#define LABEL %d\n", gradient,
+                  (int)(variant >> 19 & 15) - 1);
+    if (gradient)
+        dvti_cuda_add_functions(text, "exp.inl");
+    else
+        dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
+}
+
+static dvti_cuda_program dvti_cuda_softmax_program(const dvti_cuda_softmax_plan *plan, dvt_dtype in,
+                                                   dvt_dtype out, bool logarithm) {
+    dvti_cuda_program program = DVTI_CUDA_PROGRAM(softmax);
+    program.variant = (uint64_t)in | (uint64_t)out << 4 | (uint64_t)plan->per << 8 |
+                      (uint64_t)logarithm << 14 | (uint64_t)plan->columns << 15 |
+                      (uint64_t)!plan->in_registers << 16 | (uint64_t)plan->wide << 17;
+    return program;
 }
 
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    dvti_cuda_softmax_plan plan = dvti_cuda_softmax_plan_of(gpu, launch);
+    const dvti_view *in = &launch->in[0], *out = &launch->out[0];
+    const dvti_cuda_softmax_plan plan = dvti_cuda_softmax_plan_of(gpu, in, out);
+    return dvti_cuda_start(
+        gpu, launch,
+        dvti_cuda_softmax_program(&plan, in->dtype, out->dtype, launch->op == DVTI_OP_log_softmax),
+        "dvti_softmax", plan.grid, &plan.args, sizeof plan.args);
+}
+
+/* ---- cross-entropy ---- */
+static dvt_status dvti_cuda_entropy_gradient(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    const dvti_view *out = &launch->out[0];
+    const int64_t size = dvti_cuda_view_size(out);
+    dvti_cuda_program program = DVTI_CUDA_PROGRAM(softmax);
+    dvti_ksoftmax args;
+    memset(&args, 0, sizeof args);
+    args.n = out->dim[out->ndim - 1];
+    args.rows = size / args.n;
+    args.in.data = launch->in[2].data;
+    args.out.data = out->data;
+    args.g = launch->in[0].data;
+    args.label = launch->in[1].data;
+    program.variant = (uint64_t)out->dtype | (uint64_t)out->dtype << 4 | (uint64_t)1 << 18 |
+                      (uint64_t)(size >= (int64_t)1 << 30) << 17 |
+                      (uint64_t)(launch->in[1].dtype + 1) << 19;
+    return dvti_cuda_start(gpu, launch, program, "dvti_cross_entropy_gradient",
+                           dvti_cuda_grid_for(gpu, size, 256, 1), &args, sizeof args);
+}
+
+DVTI_FN dvt_status dvti_cuda_cross_entropy(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    const dvti_view *in = &launch->in[0], *out = &launch->out[1];
+    dvti_cuda_softmax_plan plan;
     dvti_cuda_program program;
-    program = DVTI_CUDA_PROGRAM(softmax);
-    program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
-                      (uint64_t)plan.per << 8 |
-                      (uint64_t)(launch->op == DVTI_OP_log_softmax) << 14 |
-                      (uint64_t)plan.columns << 15 | (uint64_t)!plan.in_registers << 16 |
-                      (uint64_t)plan.wide << 17;
+    if (launch->op == DVTI_OP_cross_entropy_data)
+        return dvti_cuda_entropy_gradient(gpu, launch);
+    plan = dvti_cuda_softmax_plan_of(gpu, in, out);
+    plan.args.label = launch->in[1].data;
+    plan.args.loss = launch->out[0].data;
+    program = dvti_cuda_softmax_program(&plan, in->dtype, out->dtype, true);
+    program.variant |= (uint64_t)(launch->in[1].dtype + 1) << 19;
     return dvti_cuda_start(gpu, launch, program, "dvti_softmax", plan.grid, &plan.args,
                            sizeof plan.args);
 }
