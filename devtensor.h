@@ -8834,10 +8834,10 @@ typedef struct dvti_kernel {
 
 /* A capability that an operation queries before it prepares a launch. */
 typedef enum dvti_feature {
-	DVTI_CAN_RUN,       /* the operation, with a result of that dtype */
-	DVTI_CAN_EPILOGUE,  /* the launch's epilogue, but for its mask */
-	DVTI_CAN_MASK,      /* the epilogue's mask */
-	DVTI_CAN_WIDEN,     /* matmul: factors of int8 and uint8, a result of int32 */
+	DVTI_CAN_RUN,        /* the operation, with a result of that dtype */
+	DVTI_CAN_EPILOGUE,   /* the launch's epilogue, but for its mask */
+	DVTI_CAN_MASK,       /* the epilogue's mask */
+	DVTI_CAN_WIDEN,      /* matmul: factors of int8 and uint8, a result of int32 */
 	DVTI_CAN_HOST_STATE, /* random: states in host memory, which change in the call */
 	DVTI_CAN_MANY        /* optimizer: the launch's updates */
 } dvti_feature;
@@ -8861,7 +8861,7 @@ typedef enum dvti_activation { DVTI_NO_ACTIVATION, DVTI_RELU } dvti_activation;
    those with DVTI_CAN_MASK. */
 typedef struct dvti_epilogue {
 	dvti_activation activation;
-	dvti_view bias; /* of matmul: 1-d, a value for each column; data NULL: none */
+	dvti_view bias;   /* of matmul: 1-d, a value for each column; data NULL: none */
 	const void *mask; /* NULL, or like out[0], contiguous: the result is 0 where it is 0 */
 } dvti_epilogue;
 
@@ -27849,12 +27849,12 @@ typedef struct dvti_kmatmul {
 	int64_t batches, ndim;          /* batches: product of the batch extents; ndim: batch axes */
 	int64_t dim[8], a_batch[8], b_batch[8];     /* batch axes: extents, strides */
 	int64_t row_tiles, col_tiles, splits, jobs; /* jobs: tiles of all matrices times splits of k */
-	int64_t chunk; /* positions of k per split, a multiple of the kernel's step along k */
-	int64_t wide;  /* result rows can be written 16 bytes of sums at a time */
+	int64_t chunk;    /* positions of k per split, a multiple of the kernel's step along k */
+	int64_t wide;     /* result rows can be written 16 bytes of sums at a time */
 	const void *bias; /* NULL, or one element per column; bias_step 0: one for all */
 	int64_t bias_step, relu;
 	const void *mask; /* NULL, or like out: the result is 0 where it is 0 */
-	int64_t team;  /* kernel rows: warps per element, 1 or 8 */
+	int64_t team;     /* kernel rows: warps per element, 1 or 8 */
 } dvti_kmatmul;
 
 /* conv.cu */
@@ -28128,7 +28128,15 @@ DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
 /* Adds what both families of convolution share. */
 DVTI_FN void dvti_cuda_add_conv_patch(dvti_text *text);
-/* Returns the function `entry` of the program on this GPU, compiled and loaded at first use. */
+/* Returns the function `entry` of the program on this GPU, if it is loaded. */
+DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
+									   const char *entry, dvti_cu_function *out);
+/* Compiles the program, or reads it from the disk cache. Takes seconds: hold no lock of a gpu(i),
+   which other threads need to release memory. */
+DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *function,
+									 dvti_cuda_program program);
+/* Returns the function `entry` of the program on this GPU, loaded at first use. Compiles it unless
+   it is prepared. */
 DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *function,
 									  dvti_cuda_program program, const char *entry,
 									  dvti_cu_function *out);
@@ -28144,7 +28152,8 @@ typedef struct dvti_cuda_grid {
    elements beyond the grid. */
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
 										  int64_t each);
-/* Launches the kernel in the compute stream; `args` is the kernel's only argument. */
+/* Launches the kernel in the compute stream; `args` is the kernel's only argument. The gpu is locked,
+   but not while the kernel is compiled, unless it is in a group of locked ones. */
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 								   dvti_cuda_program program, const char *entry,
 								   dvti_cuda_grid grid, const void *args, size_t bytes);
@@ -28391,6 +28400,7 @@ struct dvti_cuda_gpu {
 	dvti_cu_stream compute, upload, download, copy;
 	dvti_cu_stream own_compute; /* `compute`, unless the caller has set another one */
 	bool shared;                /* other code may queue work in the compute stream at any time */
+	bool in_group;              /* locked together with others, in an order that must be kept */
 	int64_t position;           /* number of items queued in the compute stream */
 	int64_t verified;           /* items known to be done without an error */
 	dvti_cuda_memory memory;
@@ -28450,6 +28460,8 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu);
 /* Locks the gpu. Returns false with the error set if the gpu is lost, or was opened by the parent of
    a forked process. */
 DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function);
+/* Returns OK, or the error of a lost gpu. */
+DVTI_FN dvt_status dvti_cuda_usable(dvti_cuda_gpu *gpu, const char *function);
 /* Locks the gpu and makes its context current; fails as dvti_cuda_lock does. */
 DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed);
 DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed);
@@ -28867,7 +28879,7 @@ struct dvt_trainer {
 	dvt_optimizer optimizer;
 	int states, n;
 	int64_t steps;
-	dvti_trained *trained; /* n elements */
+	dvti_trained *trained;  /* n elements */
 	dvti_update_of *update; /* space for n elements, behind `trained` */
 	dvt_ctx_list ctxs;
 	dvti_replica *replica;         /* n rows of ctxs.n */
@@ -35480,6 +35492,47 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *fu
 	return DVT_OK;
 }
 
+DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *function,
+									 dvti_cuda_program program) {
+	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
+	const bool fuse = dvti_cuda_fuses(program.family);
+	const dvti_cuda_image *image;
+	char *source;
+	double began, compiled;
+	dvt_status status;
+	bool known;
+	dvti_mutex_lock(&physical->lock);
+	known = dvti_cuda_find(physical, program, NULL) != NULL;
+	dvti_mutex_unlock(&physical->lock);
+	if (known)
+		return DVT_OK;
+	source = dvti_cuda_source(program);
+	if (!source)
+		return dvti_fail_memory(function, 1 << 16);
+	dvti_mutex_lock(&registry->lock);
+	began = dvti_now();
+	compiled = registry->stats.compile_seconds;
+	status =
+		dvti_cuda_image_get(physical->cc, fuse, function, source,
+							dvti_cuda_key_of(physical->cc, fuse, source), &image, &known);
+	registry->stats.load_seconds +=
+		dvti_now() - began - (registry->stats.compile_seconds - compiled);
+	dvti_mutex_unlock(&registry->lock);
+	dvti_free(source);
+	return status;
+}
+
+DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
+									   const char *entry, dvti_cu_function *out) {
+	const dvti_cuda_loaded *one;
+	dvti_mutex_lock(&physical->lock);
+	one = dvti_cuda_find(physical, program, entry);
+	if (one)
+		*out = one->function;
+	dvti_mutex_unlock(&physical->lock);
+	return one != NULL;
+}
+
 DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *function,
 									  dvti_cuda_program program, const char *entry,
 									  dvti_cu_function *out) {
@@ -35537,6 +35590,12 @@ DVTI_FN void dvti_cuda_describe_all_reduce(uint64_t variant, dvti_text *text) {
 	dvti_text_add(text, "#define D %d\n", (int)variant);
 }
 
+static dvti_cuda_program dvti_cuda_all_program(dvt_dtype dtype) {
+	dvti_cuda_program program = DVTI_CUDA_PROGRAM(all_reduce);
+	program.variant = (uint64_t)dtype;
+	return program;
+}
+
 typedef struct dvti_cuda_group {
 	dvti_cuda_gpu *gpu[DVT_MAX_GPUS]; /* in the order of the sum */
 	int lock_order[DVT_MAX_GPUS];     /* in the order of locking */
@@ -35545,8 +35604,11 @@ typedef struct dvti_cuda_group {
 
 /* ---- locking all gpus ---- */
 static void dvti_cuda_group_end(dvti_cuda_group *group, int locked) {
-	while (locked > 0)
-		dvti_mutex_unlock(&group->gpu[group->lock_order[--locked]]->lock);
+	while (locked > 0) {
+		dvti_cuda_gpu *gpu = group->gpu[group->lock_order[--locked]];
+		gpu->in_group = false;
+		dvti_mutex_unlock(&gpu->lock);
+	}
 }
 
 static bool dvti_cuda_group_begin(dvti_cuda_group *group, const char *function,
@@ -35566,6 +35628,7 @@ static bool dvti_cuda_group_begin(dvti_cuda_group *group, const char *function,
 			dvti_cuda_group_end(group, i);
 			return false;
 		}
+		group->gpu[group->lock_order[i]]->in_group = true;
 		dvti_cuda_leave(pushed);
 	}
 	return true;
@@ -35707,8 +35770,7 @@ static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char
 	result = dvti_cuda_enter(gpu->physical, &pushed);
 	if (result != DVTI_CU_OK)
 		return dvti_cuda_failed(gpu, name, "cuCtxPushCurrent_v2", result);
-	program = DVTI_CUDA_PROGRAM(all_reduce);
-	program.variant = (uint64_t)dtype;
+	program = dvti_cuda_all_program(dtype);
 	grid.y = n_parts;
 	dvti_cuda_remember(gpu, name);
 	status = dvti_cuda_start(gpu, &launch, program, entry, grid, args, sizeof *args);
@@ -35772,6 +35834,19 @@ static int dvti_cuda_take_parts(const dvti_cuda_group *group, const dvti_reduce_
 	return taken;
 }
 
+/* Compiles the kernels before any gpu is locked, unless NCCL will probably form the sums. */
+static dvt_status dvti_cuda_all_prepare(const char *name, dvti_device *const *device, int n,
+										const dvti_reduce_part *part, int n_parts) {
+	dvt_status status = DVT_OK;
+	int k, i;
+	for (i = 0; i < n_parts && !dvti_nccl_open(); i++)
+		for (k = 0; k < n && status == DVT_OK && (i == 0 || part[i].dtype != part[i - 1].dtype);
+			 k++)
+			status = dvti_cuda_prepare(dvti_cuda_gpu_of(device[k])->physical, name,
+									   dvti_cuda_all_program(part[i].dtype));
+	return status;
+}
+
 DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
 										const dvti_reduce_part *part, int n_parts) {
 	dvti_cuda_group group;
@@ -35780,7 +35855,8 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 	int64_t bytes, longest;
 	dvt_status status;
 	int taken;
-	if (!dvti_cuda_group_begin(&group, name, device, n))
+	if (dvti_cuda_all_prepare(name, device, n, part, n_parts) != DVT_OK ||
+		!dvti_cuda_group_begin(&group, name, device, n))
 		return dvti_failure();
 	comms = dvti_cuda_nccl_serves(part, n_parts) ? dvti_cuda_comms(&group) : NULL;
 	status = dvti_cuda_group_status(&group, name, dvti_cuda_touch_parts(&group, part, n_parts));
@@ -36360,6 +36436,10 @@ DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
 }
 
 /* ---- entry and exit ---- */
+DVTI_FN dvt_status dvti_cuda_usable(dvti_cuda_gpu *gpu, const char *function) {
+	return gpu->physical->lost ? dvti_cuda_report_lost(gpu, function) : DVT_OK;
+}
+
 DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function) {
 	if (gpu->process != dvti_process_id()) { /* the parent may have held the lock */
 		dvti_fail(DVT_ERR_FORKED,
@@ -36369,9 +36449,8 @@ DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function) {
 		return false;
 	}
 	dvti_mutex_lock(&gpu->lock);
-	if (!gpu->physical->lost)
+	if (dvti_cuda_usable(gpu, function) == DVT_OK)
 		return true;
-	dvti_cuda_report_lost(gpu, function);
 	dvti_mutex_unlock(&gpu->lock);
 	return false;
 }
@@ -37385,6 +37464,26 @@ DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, i
 	return grid;
 }
 
+/* Returns the function. Unlocks the gpu to compile, so other threads may meanwhile queue work: the
+   order between threads is theirs to keep. */
+static dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
+										  dvti_cuda_program program, const char *entry,
+										  dvti_cu_function *function) {
+	dvt_status status;
+	if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
+		return DVT_OK;
+	if (!gpu->in_group) {
+		dvti_mutex_unlock(&gpu->lock);
+		status = dvti_cuda_prepare(gpu->physical, name, program);
+		dvti_mutex_lock(&gpu->lock);
+		if (status == DVT_OK)
+			status = dvti_cuda_usable(gpu, name);
+		if (status != DVT_OK)
+			return status;
+	}
+	return dvti_cuda_function(gpu->physical, name, program, entry, function);
+}
+
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 								   dvti_cuda_program program, const char *entry,
 								   dvti_cuda_grid grid, const void *args, size_t bytes) {
@@ -37398,7 +37497,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 	extra[2] = DVTI_CU_PARAM_SIZE;
 	extra[3] = &bytes;
 	extra[4] = DVTI_CU_PARAM_END;
-	status = dvti_cuda_function(gpu->physical, launch->name, program, entry, &function);
+	status = dvti_cuda_find_function(gpu, launch->name, program, entry, &function);
 	if (status != DVT_OK)
 		return status;
 	result = cu->cuLaunchKernel(function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
@@ -38873,8 +38972,8 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 		const int64_t chunk = 256 * each * 4;
 		i += dvti_cuda_opt_fill(&args, updates + i, n - i, states, chunk);
 		status = dvti_cuda_start(gpu, launch, program, "dvti_optimizer",
-								 dvti_cuda_grid_for(gpu, args.chunks * chunk, 256, 4 * each),
-								 &args, sizeof args);
+								 dvti_cuda_grid_for(gpu, args.chunks * chunk, 256, 4 * each), &args,
+								 sizeof args);
 	}
 	return status;
 }
@@ -39579,8 +39678,8 @@ static bool dvti_cuda_softmax_vector(const dvti_view *in, const dvti_view *out,
 									 const dvti_ksoftmax *args) {
 	int64_t each = 16 / dvt_dtype_size(out->dtype);
 	int i;
-	bool good = in->dtype == out->dtype && args->n % each == 0 &&
-				args->in_step == 1 && args->out_step == 1 && (uintptr_t)args->in.data % 16 == 0 &&
+	bool good = in->dtype == out->dtype && args->n % each == 0 && args->in_step == 1 &&
+				args->out_step == 1 && (uintptr_t)args->in.data % 16 == 0 &&
 				(uintptr_t)args->out.data % 16 == 0;
 	for (i = 0; i < (int)args->in.ndim; i++)
 		good = good && args->in.stride[i] % each == 0 && args->out.stride[i] % each == 0;
@@ -39609,8 +39708,8 @@ static void dvti_cuda_softmax_rows(dvti_cuda_softmax_plan *plan, int64_t each, i
 	plan->grid.threads = (int)DVTI_MAX(args->lanes, 256);
 }
 
-static dvti_cuda_softmax_plan
-dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu, const dvti_view *in, const dvti_view *out) {
+static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu,
+														const dvti_view *in, const dvti_view *out) {
 	const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* positions past the end still fit */
 	dvti_cuda_softmax_plan plan;
 	dvti_ksoftmax *args = &plan.args;
@@ -39676,10 +39775,10 @@ static dvti_cuda_program dvti_cuda_softmax_program(const dvti_cuda_softmax_plan 
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
 	const dvti_view *in = &launch->in[0], *out = &launch->out[0];
 	const dvti_cuda_softmax_plan plan = dvti_cuda_softmax_plan_of(gpu, in, out);
-	return dvti_cuda_start(gpu, launch,
-						   dvti_cuda_softmax_program(&plan, in->dtype, out->dtype,
-													 launch->op == DVTI_OP_log_softmax),
-						   "dvti_softmax", plan.grid, &plan.args, sizeof plan.args);
+	return dvti_cuda_start(
+		gpu, launch,
+		dvti_cuda_softmax_program(&plan, in->dtype, out->dtype, launch->op == DVTI_OP_log_softmax),
+		"dvti_softmax", plan.grid, &plan.args, sizeof plan.args);
 }
 
 /* ---- cross-entropy ---- */
@@ -41665,8 +41764,8 @@ DVTI_FN bool dvti_matmul_can_mask(const dvt_array *x) {
 						 DVTI_CAN_MASK);
 }
 
-DVTI_FN dvt_array *dvti_matmul_masked(const char *name, dvt_array *a, dvt_array *b, bool transpose_b,
-									  const dvt_array *mask) {
+DVTI_FN dvt_array *dvti_matmul_masked(const char *name, dvt_array *a, dvt_array *b,
+									  bool transpose_b, const dvt_array *mask) {
 	dvt_array *out = dvti_array_shaped(name, &mask->shape, mask->dtype, mask->storage->ctx);
 	return out && dvti_matmul_run(name, out, &mask->shape, a, false, b, transpose_b, NULL, false,
 								  mask) == DVT_OK
@@ -41685,9 +41784,8 @@ static dvt_array *dvti_matmul_recorded(const char *name, dvt_array *a, dvt_array
 	if (!dvti_matmul_shape(name, a, b, transpose_a, transpose_b, &shape))
 		return NULL;
 	out = dvti_array_shaped(name, &shape, dtype, a->storage->ctx);
-	if (!out ||
-		dvti_matmul_run(name, out, &shape, a, transpose_a, b, transpose_b, bias, relu, NULL) !=
-			DVT_OK)
+	if (!out || dvti_matmul_run(name, out, &shape, a, transpose_a, b, transpose_b, bias, relu,
+								NULL) != DVT_OK)
 		return NULL;
 	if (!dvt_is_recording())
 		return out;
@@ -41896,10 +41994,10 @@ static dvt_array *dvti_matmul_into(const char *name, dvt_array *dst, dvt_array *
 		return NULL;
 	if (!dvti_has_elements(&shape))
 		return dst;
-	status = dvti_matmul_is_direct(dst, a, b, dtype)
-				 ? dvti_matmul_run(name, dst, &shape, a, transpose_a, b, transpose_b, NULL, false,
-								   NULL)
-				 : dvti_matmul_then_copy(name, dst, a, b, transpose_a, transpose_b, dtype);
+	status =
+		dvti_matmul_is_direct(dst, a, b, dtype)
+			? dvti_matmul_run(name, dst, &shape, a, transpose_a, b, transpose_b, NULL, false, NULL)
+			: dvti_matmul_then_copy(name, dst, a, b, transpose_a, transpose_b, dtype);
 	if (status != DVT_OK)
 		return NULL;
 	dvti_written(dst);
@@ -42507,8 +42605,7 @@ DVTI_FN dvt_array *dvti_cross_entropy(const char *name, dvt_array *x, dvt_array 
 		out[0] = dvti_array_new(name, rows, x->dtype, x->storage->ctx);
 		out[1] = dvti_array_new(name, in[0]->shape, x->dtype, x->storage->ctx);
 	}
-	if (out[0] && out[1] &&
-		dvti_cross_entropy_launch(name, DVTI_OP_cross_entropy, in, 2, out, 2)) {
+	if (out[0] && out[1] && dvti_cross_entropy_launch(name, DVTI_OP_cross_entropy, in, 2, out, 2)) {
 		in[2] = out[1];
 		loss = dvti_finish(out[0], DVTI_OP_cross_entropy, name, in, 3, NULL);
 	}
@@ -44996,8 +45093,7 @@ static bool dvti_warm_casts(dvt_array *x) {
 	dvt_array *flags = dvt_greater_scalar(x, 0);
 	return flags && dvt_astype(flags, DVT_F32) && dvt_where(flags, x, x) &&
 		   dvt_where_scalar(x, x, 0) && /* relu's gradient */
-		   dvt_astype(x, DVT_I64) &&
-		   dvt_astype(x, DVT_I32) &&
+		   dvt_astype(x, DVT_I64) && dvt_astype(x, DVT_I32) &&
 		   dvt_astype(dvt_full(x->shape, 1, DVT_I64, x->storage->ctx), DVT_F32) &&
 		   dvt_astype(dvt_full(x->shape, 1, DVT_U8, x->storage->ctx), DVT_F32);
 }
@@ -45019,8 +45115,8 @@ static bool dvti_warm_entropy(dvt_ctx ctx, dvt_dtype labels) {
 	in[1] = dvt_zeros(DVT_SHAPE(64), labels, ctx);
 	in[0] = x && in[1] ? dvti_cross_entropy("dvt_prewarm", x, in[1]) : NULL;
 	in[2] = x;
-	return in[0] && dvti_cross_entropy_launch("dvt_prewarm", DVTI_OP_cross_entropy_data, in, 3,
-											  &x, 1) != NULL;
+	return in[0] && dvti_cross_entropy_launch("dvt_prewarm", DVTI_OP_cross_entropy_data, in, 3, &x,
+											  1) != NULL;
 }
 
 static bool dvti_warm_reductions(dvt_ctx ctx) {
@@ -45859,8 +45955,8 @@ static bool dvti_prepare_leaf(const char *name, dvti_slot *slot, bool create_gra
 /* Returns whether x is all of its storage's memory, in C order, and nobody has its address. */
 static bool dvti_is_whole(const dvt_array *x) {
 	const dvti_storage *s = x->storage;
-	return !s->release && !dvti_atomic_load(&s->shown) && x->offset == 0 &&
-		   dvt_is_contiguous(x) && s->bytes == dvt_nbytes(x);
+	return !s->release && !dvti_atomic_load(&s->shown) && x->offset == 0 && dvt_is_contiguous(x) &&
+		   s->bytes == dvt_nbytes(x);
 }
 
 /* Exchanges the memory of a leaf's gradient array and of the gathered gradient, which nobody else
@@ -46141,7 +46237,8 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
 	if (!any)
 		return true;
 	slot->passed = true;
-	if (slot->grad && dvti_slice_adds(dvti_graph_slot(graph, node, node->in[0]), node, slot->grad, &good))
+	if (slot->grad &&
+		dvti_slice_adds(dvti_graph_slot(graph, node, node->in[0]), node, slot->grad, &good))
 		return good;
 	call->node = node;
 	call->in = node->in;
@@ -47116,12 +47213,10 @@ DVTI_FN void dvti_grad_cross_entropy(dvti_grad_call *call) {
 	in[0] = call->g ? dvt_contiguous(call->g) : NULL;
 	in[1] = call->in[1];
 	in[2] = call->in[2];
-	out = in[0] || !call->g
-			  ? dvti_array_new(name, in[2]->shape, in[2]->dtype, in[2]->storage->ctx)
-			  : NULL;
+	out = in[0] || !call->g ? dvti_array_new(name, in[2]->shape, in[2]->dtype, in[2]->storage->ctx)
+							: NULL;
 	if (out)
-		call->out[0] =
-			dvti_cross_entropy_launch(name, DVTI_OP_cross_entropy_data, in, 3, &out, 1);
+		call->out[0] = dvti_cross_entropy_launch(name, DVTI_OP_cross_entropy_data, in, 3, &out, 1);
 }
 
 /* Evaluates the gradient column of the table. */
@@ -61631,7 +61726,7 @@ typedef struct dvti_classes {
 	dvt_array *prediction, *label, *weight; /* weight may be NULL */
 	dvt_array *log_p;                       /* NULL when fused */
 	bool fused;                             /* one launch computes the logarithms and picks */
-	double own, other;                 /* factors on the label's term and on every class's */
+	double own, other;                      /* factors on the label's term and on every class's */
 } dvti_classes;
 
 static dvt_array *dvti_classes_weighted(const dvti_classes *c, dvt_array *x) {

@@ -163,7 +163,15 @@ DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
 /* Adds what both families of convolution share. */
 DVTI_FN void dvti_cuda_add_conv_patch(dvti_text *text);
-/* Returns the function `entry` of the program on this GPU, compiled and loaded at first use. */
+/* Returns the function `entry` of the program on this GPU, if it is loaded. */
+DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
+                                       const char *entry, dvti_cu_function *out);
+/* Compiles the program, or reads it from the disk cache. Takes seconds: hold no lock of a gpu(i),
+   which other threads need to release memory. */
+DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *function,
+                                     dvti_cuda_program program);
+/* Returns the function `entry` of the program on this GPU, loaded at first use. Compiles it unless
+   it is prepared. */
 DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *function,
                                       dvti_cuda_program program, const char *entry,
                                       dvti_cu_function *out);
@@ -179,7 +187,8 @@ typedef struct dvti_cuda_grid {
    elements beyond the grid. */
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
                                           int64_t each);
-/* Launches the kernel in the compute stream; `args` is the kernel's only argument. */
+/* Launches the kernel in the compute stream; `args` is the kernel's only argument. The gpu is locked,
+   but not while the kernel is compiled, unless it is in a group of locked ones. */
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                    dvti_cuda_program program, const char *entry,
                                    dvti_cuda_grid grid, const void *args, size_t bytes);

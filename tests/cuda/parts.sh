@@ -1,7 +1,7 @@
 # The parts of the suite of the CUDA backend, the longest first, so that none runs alone at the end.
 # Each file test_gpu_*.c is a part, and each directory with a script of its name.
 CUDA_FILES=$(cd tests/cuda && ls test_gpu_*.c | sed 's/^test_gpu_\(.*\)[.]c$/gpu-\1/')
-CUDA_DIRECTORIES=$(for name in faults drivers orders exit rehearsal first; do
+CUDA_DIRECTORIES=$(for name in faults drivers orders exit compiling rehearsal first; do
     [ ! -f "tests/cuda/$name/$name.sh" ] || echo $name
 done)
 CUDA_LONGEST="rehearsal compile units faults tutorials gpu-reduce gpu-elementwise gradients"

@@ -10,6 +10,12 @@ DVTI_FN void dvti_cuda_describe_all_reduce(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define D %d\n", (int)variant);
 }
 
+static dvti_cuda_program dvti_cuda_all_program(dvt_dtype dtype) {
+    dvti_cuda_program program = DVTI_CUDA_PROGRAM(all_reduce);
+    program.variant = (uint64_t)dtype;
+    return program;
+}
+
 typedef struct dvti_cuda_group {
     dvti_cuda_gpu *gpu[DVT_MAX_GPUS]; /* in the order of the sum */
     int lock_order[DVT_MAX_GPUS];     /* in the order of locking */
@@ -18,8 +24,11 @@ typedef struct dvti_cuda_group {
 
 /* ---- locking all gpus ---- */
 static void dvti_cuda_group_end(dvti_cuda_group *group, int locked) {
-    while (locked > 0)
-        dvti_mutex_unlock(&group->gpu[group->lock_order[--locked]]->lock);
+    while (locked > 0) {
+        dvti_cuda_gpu *gpu = group->gpu[group->lock_order[--locked]];
+        gpu->in_group = false;
+        dvti_mutex_unlock(&gpu->lock);
+    }
 }
 
 static bool dvti_cuda_group_begin(dvti_cuda_group *group, const char *function,
@@ -39,6 +48,7 @@ static bool dvti_cuda_group_begin(dvti_cuda_group *group, const char *function,
             dvti_cuda_group_end(group, i);
             return false;
         }
+        group->gpu[group->lock_order[i]]->in_group = true;
         dvti_cuda_leave(pushed);
     }
     return true;
@@ -180,8 +190,7 @@ static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char
     result = dvti_cuda_enter(gpu->physical, &pushed);
     if (result != DVTI_CU_OK)
         return dvti_cuda_failed(gpu, name, "cuCtxPushCurrent_v2", result);
-    program = DVTI_CUDA_PROGRAM(all_reduce);
-    program.variant = (uint64_t)dtype;
+    program = dvti_cuda_all_program(dtype);
     grid.y = n_parts;
     dvti_cuda_remember(gpu, name);
     status = dvti_cuda_start(gpu, &launch, program, entry, grid, args, sizeof *args);
@@ -245,6 +254,19 @@ static int dvti_cuda_take_parts(const dvti_cuda_group *group, const dvti_reduce_
     return taken;
 }
 
+/* Compiles the kernels before any gpu is locked, unless NCCL will probably form the sums. */
+static dvt_status dvti_cuda_all_prepare(const char *name, dvti_device *const *device, int n,
+                                        const dvti_reduce_part *part, int n_parts) {
+    dvt_status status = DVT_OK;
+    int k, i;
+    for (i = 0; i < n_parts && !dvti_nccl_open(); i++)
+        for (k = 0; k < n && status == DVT_OK && (i == 0 || part[i].dtype != part[i - 1].dtype);
+             k++)
+            status = dvti_cuda_prepare(dvti_cuda_gpu_of(device[k])->physical, name,
+                                       dvti_cuda_all_program(part[i].dtype));
+    return status;
+}
+
 DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
                                         const dvti_reduce_part *part, int n_parts) {
     dvti_cuda_group group;
@@ -253,7 +275,8 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
     int64_t bytes, longest;
     dvt_status status;
     int taken;
-    if (!dvti_cuda_group_begin(&group, name, device, n))
+    if (dvti_cuda_all_prepare(name, device, n, part, n_parts) != DVT_OK ||
+        !dvti_cuda_group_begin(&group, name, device, n))
         return dvti_failure();
     comms = dvti_cuda_nccl_serves(part, n_parts) ? dvti_cuda_comms(&group) : NULL;
     status = dvti_cuda_group_status(&group, name, dvti_cuda_touch_parts(&group, part, n_parts));

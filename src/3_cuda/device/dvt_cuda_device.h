@@ -128,6 +128,7 @@ struct dvti_cuda_gpu {
     dvti_cu_stream compute, upload, download, copy;
     dvti_cu_stream own_compute; /* `compute`, unless the caller has set another one */
     bool shared;                /* other code may queue work in the compute stream at any time */
+    bool in_group;              /* locked together with others, in an order that must be kept */
     int64_t position;           /* number of items queued in the compute stream */
     int64_t verified;           /* items known to be done without an error */
     dvti_cuda_memory memory;
@@ -187,6 +188,8 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu);
 /* Locks the gpu. Returns false with the error set if the gpu is lost, or was opened by the parent of
    a forked process. */
 DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function);
+/* Returns OK, or the error of a lost gpu. */
+DVTI_FN dvt_status dvti_cuda_usable(dvti_cuda_gpu *gpu, const char *function);
 /* Locks the gpu and makes its context current; fails as dvti_cuda_lock does. */
 DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed);
 DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed);

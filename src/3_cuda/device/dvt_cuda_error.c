@@ -175,6 +175,10 @@ DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
 }
 
 /* ---- entry and exit ---- */
+DVTI_FN dvt_status dvti_cuda_usable(dvti_cuda_gpu *gpu, const char *function) {
+    return gpu->physical->lost ? dvti_cuda_report_lost(gpu, function) : DVT_OK;
+}
+
 DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function) {
     if (gpu->process != dvti_process_id()) { /* the parent may have held the lock */
         dvti_fail(DVT_ERR_FORKED,
@@ -184,9 +188,8 @@ DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function) {
         return false;
     }
     dvti_mutex_lock(&gpu->lock);
-    if (!gpu->physical->lost)
+    if (dvti_cuda_usable(gpu, function) == DVT_OK)
         return true;
-    dvti_cuda_report_lost(gpu, function);
     dvti_mutex_unlock(&gpu->lock);
     return false;
 }

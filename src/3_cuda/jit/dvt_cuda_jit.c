@@ -224,6 +224,47 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *fu
     return DVT_OK;
 }
 
+DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *function,
+                                     dvti_cuda_program program) {
+    dvti_cuda_registry *registry = &dvti_cuda_the_registry;
+    const bool fuse = dvti_cuda_fuses(program.family);
+    const dvti_cuda_image *image;
+    char *source;
+    double began, compiled;
+    dvt_status status;
+    bool known;
+    dvti_mutex_lock(&physical->lock);
+    known = dvti_cuda_find(physical, program, NULL) != NULL;
+    dvti_mutex_unlock(&physical->lock);
+    if (known)
+        return DVT_OK;
+    source = dvti_cuda_source(program);
+    if (!source)
+        return dvti_fail_memory(function, 1 << 16);
+    dvti_mutex_lock(&registry->lock);
+    began = dvti_now();
+    compiled = registry->stats.compile_seconds;
+    status =
+        dvti_cuda_image_get(physical->cc, fuse, function, source,
+                            dvti_cuda_key_of(physical->cc, fuse, source), &image, &known);
+    registry->stats.load_seconds +=
+        dvti_now() - began - (registry->stats.compile_seconds - compiled);
+    dvti_mutex_unlock(&registry->lock);
+    dvti_free(source);
+    return status;
+}
+
+DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
+                                       const char *entry, dvti_cu_function *out) {
+    const dvti_cuda_loaded *one;
+    dvti_mutex_lock(&physical->lock);
+    one = dvti_cuda_find(physical, program, entry);
+    if (one)
+        *out = one->function;
+    dvti_mutex_unlock(&physical->lock);
+    return one != NULL;
+}
+
 DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *function,
                                       dvti_cuda_program program, const char *entry,
                                       dvti_cu_function *out) {

@@ -55,6 +55,26 @@ DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, i
     return grid;
 }
 
+/* Returns the function. Unlocks the gpu to compile, so other threads may meanwhile queue work: the
+   order between threads is theirs to keep. */
+static dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
+                                          dvti_cuda_program program, const char *entry,
+                                          dvti_cu_function *function) {
+    dvt_status status;
+    if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
+        return DVT_OK;
+    if (!gpu->in_group) {
+        dvti_mutex_unlock(&gpu->lock);
+        status = dvti_cuda_prepare(gpu->physical, name, program);
+        dvti_mutex_lock(&gpu->lock);
+        if (status == DVT_OK)
+            status = dvti_cuda_usable(gpu, name);
+        if (status != DVT_OK)
+            return status;
+    }
+    return dvti_cuda_function(gpu->physical, name, program, entry, function);
+}
+
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                    dvti_cuda_program program, const char *entry,
                                    dvti_cuda_grid grid, const void *args, size_t bytes) {
@@ -68,7 +88,7 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
     extra[2] = DVTI_CU_PARAM_SIZE;
     extra[3] = &bytes;
     extra[4] = DVTI_CU_PARAM_END;
-    status = dvti_cuda_function(gpu->physical, launch->name, program, entry, &function);
+    status = dvti_cuda_find_function(gpu, launch->name, program, entry, &function);
     if (status != DVT_OK)
         return status;
     result = cu->cuLaunchKernel(function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
