@@ -107,6 +107,8 @@ simcuda-*)
     ;;
 gpu-*) gpu "${part#gpu-}" ;;
 headers | cache | compile | units) $part ;;
+processors) needs_simulator && script "cuda/132 multiprocessors" env SIMCUDA_SMS=132 \
+    DEVTENSOR_ISA=reference "$LIBRARY_BUILD/cuda/tests" ;;
 gradients) computed_on_gpu test_gradients.c test_gradients_points.c test_gradients_conv.c \
     test_gradients_sums.c test_autograd.c test_autograd_orders.c ;;
 blocks) computed_on_gpu test_blocks.c test_blocks_own.c test_block_inputs.c test_layers.c \

@@ -6,6 +6,8 @@ CUDA_DIRECTORIES=$(for name in faults drivers orders exit compiling rehearsal fi
 done)
 CUDA_LONGEST="rehearsal compile units faults tutorials gpu-reduce gpu-elementwise gradients"
 CUDA_LONGEST="$CUDA_LONGEST orders gpu-conv gpu-matmul"
+# Plans depend on the number of multiprocessors; make test-long also runs those of a large GPU.
+[ -z "$DVT_TEST_FULL" ] || CUDA_LONGEST="processors $CUDA_LONGEST"
 CUDA_PARTS=$CUDA_LONGEST
 for part in simcuda-check simcuda-driver blocks compile $CUDA_FILES $CUDA_DIRECTORIES cache \
     examples headers; do

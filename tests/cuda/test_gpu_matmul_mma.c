@@ -173,11 +173,12 @@ static double stored(double v, dvt_dtype dtype, int tf32) {
 
 static void check_mma(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layout) {
     DVT_SCOPE {
-        int tf32 = dtype == DVT_F32, group = tf32 ? 4 : 8;
+        int tf32 = dtype == DVT_F32 && dvti_tf32_allowed(), group = dtype == DVT_F32 ? 4 : 8;
         double *a = (double *)malloc(sizeof(double) * (size_t)(n * k + 1));
         double *b = (double *)malloc(sizeof(double) * (size_t)(k * m + 1));
         double *got = (double *)calloc((size_t)(n * m), sizeof(double)), unit = ulp_of(dtype);
         dvt_array *x, *y, *product_of;
+        const int64_t each = n * m > 1000000 ? 37 : 1; /* rows that are compared */
         int64_t i, j, p;
         int ok = 1;
         random_values(a, n * k, dtype);
@@ -192,7 +193,7 @@ static void check_mma(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layo
             a[i] = stored(a[i], dtype, tf32);
         for (i = 0; i < k * m; i++)
             b[i] = stored(b[i], dtype, tf32);
-        for (i = 0; i < n && ok; i++)
+        for (i = 0; i < n && ok; i += each)
             for (j = 0; j < m && ok; j++) {
                 double sum = 0, size = 0, bound;
                 for (p = 0; p < k; p++) {
@@ -217,11 +218,13 @@ static void check_mma(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layo
 }
 
 /* Tells whether the program ran on this GPU, which proves that products used it. */
-static int loaded(int wanted_variant) {
+#define MMA DVTI_CUDA_FAMILY_matmul_mma
+
+static int loaded(dvti_cuda_family family, int wanted_variant) {
     const dvti_cuda_physical *physical = &dvti_cuda_physical_gpus[0];
     size_t i;
     for (i = 0; i < physical->n_loaded; i++)
-        if (physical->loaded[i].program.family == DVTI_CUDA_FAMILY_matmul_mma &&
+        if (physical->loaded[i].program.family == family &&
             physical->loaded[i].program.variant == (uint64_t)wanted_variant)
             return 1;
     return 0;
@@ -248,12 +251,33 @@ static void check_dtype(dvt_dtype dtype) {
             check_mma(n[i], k[(i + layout) % COUNT_OF(k)], m[(i + 2 * layout) % COUNT_OF(m)], dtype,
                       layout);
         check_mma(40, 64, 48, dtype, layout);
-        CHECK(loaded(variant) || loaded(variant | 1 << 4));
-        check_mma(256, 80, 252, dtype, layout);
-        CHECK(loaded(variant | 1 << 4) || dvti_cuda_physical_gpus[0].processors > 4);
+        CHECK(loaded(MMA, variant) || loaded(MMA, variant | 1 << 4));
+        /* the large tile, which needs more of them on a GPU with many multiprocessors */
+        if (dvti_cuda_physical_gpus[0].processors <= 4)
+            check_mma(256, 80, 252, dtype, layout);
+        else
+            check_mma(1536, 200, 1532, dtype, layout);
+        CHECK(loaded(MMA, variant | 1 << 4));
     }
     check_mma(7, 2000, 9, dtype, 0); /* split along k */
     check_mma(3, 0, 5, dtype, 0);
+}
+
+/* The 128 x 128 tile of the other kernel, read 16 bytes at a time, in every layout. */
+DVT_TEST(gpu_matmul_large_tile_in_every_layout) {
+    const int64_t many = 8; /* multiprocessors from which a larger product is needed */
+    bool before;
+    int layout;
+    NEEDS_TENSOR_CORES; /* and cp.async, which copies this tile */
+    before = dvt_allow_tf32(false);
+    for (layout = 0; layout < 4; layout++) {
+        bool few = dvti_cuda_physical_gpus[0].processors <= many;
+        check_mma(few ? 392 : 1304, few ? 20 : 72, few ? 380 : 1200, DVT_F32, layout);
+        CHECK(loaded(DVTI_CUDA_FAMILY_matmul,
+                     (int)dvti_cuda_mm_variant(DVT_F32, DVTI_MM_LARGE, !(layout & 1), layout >> 1,
+                                               true)));
+    }
+    dvt_allow_tf32(before);
 }
 
 DVT_TEST(gpu_matmul_mma_float16) {
