@@ -60,6 +60,8 @@ int main(int argc, char **argv) {
         fputs("generate: the prompt is empty; give at least one character\n", stderr);
         return 1;
     }
+    if (!encode(prompt, dev))
+        return 1;
     transformer_remember(net, true);
     fputs(prompt, stdout);
     for (i = 0; i < characters; i++) {

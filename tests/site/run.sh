@@ -88,13 +88,15 @@ shows "no part of a page is wider than the window" t6.html '<title>too wide: 0</
 page phrases.html t7.html 'const all = [...document.querySelectorAll(".table")];
     const cut = all.filter(function (e) { return e.scrollWidth > e.clientWidth + 1; });
     document.title = innerWidth + " cut: " + cut.length + " of " + (all.length > 10);'
-shows "the phrase book fits in the window of a laptop" t7.html '<title>1280 cut: 0 of true</title>' 1280,800
+shows "the phrase book fits in the window of a laptop" t7.html \
+    '<title>1280 cut: 0 of true</title>' 1280,800
 page index.html t8.html 'const all = [...document.querySelectorAll(".code")];
     const hidden = all.filter(function (e) {
         return e.querySelector(".copy").getBoundingClientRect().top <
             e.querySelector("code").getBoundingClientRect().bottom; });
     document.title = innerWidth + " hidden: " + hidden.length + " of " + (all.length > 2);'
-shows "no button is on the code in a narrow window" t8.html '<title>500 hidden: 0 of true</title>' 500,900
+shows "no button is on the code in a narrow window" t8.html \
+    '<title>500 hidden: 0 of true</title>' 500,900
 page index.html t9.html 'const i = document.getElementById("search"); i.value = "safetensors";
     i.dispatchEvent(new Event("input"));
     const all = [...document.querySelectorAll("#results p")].map((e) => e.textContent);
