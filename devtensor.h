@@ -2946,11 +2946,12 @@ DVT_API dvt_status dvt_checkpoint_load(dvt_checkpoint *c, const char *path);
    no directory. Damaged files are skipped, with a warning in the log.
    Errors: RANGE (a longer path than `size`), memory. */
 DVT_API bool dvt_checkpoint_latest(const char *folder, char *path, size_t size);
-/* Saves to checkpoint-STEP.safetensors in an existing directory. When that is on the disk, deletes
-   other files of this kind, except the n with the best metrics: the largest, or the smallest. The
-   file just saved always stays, for dvt_checkpoint_latest. After a kill, the next call deletes what
-   is left over, also temporary files: let one process write to the directory. Errors: RANGE
-   (n < 0), and those of dvt_checkpoint_save. */
+/* Saves to checkpoint-STEP.safetensors in a directory, which is created with its parents if it does
+   not exist. When the file is on the disk, deletes other files of this kind, except the n with the
+   best metrics: the largest, or the smallest. The file just saved always stays, for
+   dvt_checkpoint_latest. After a kill, the next call deletes what is left over, also temporary
+   files: let one process write to the directory. Errors: RANGE (n < 0), and those of
+   dvt_checkpoint_save. */
 DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char *folder, int n,
 											dvt_extreme best);
 /* ==== end dvt_checkpoint.h ==== */
@@ -2985,10 +2986,10 @@ DVT_API dvt_status dvt_trace_begin_to(dvt_trace_fn write, void *user);
 /* Ends the trace. Waits: for queued work, whose errors stay for the next wait. Errors: IO,
    HOST_MEMORY (events are missing), VALUE (no trace has begun). */
 DVT_API dvt_status dvt_trace_end(void);
-/* Writes a table of the copies between contexts since the latest dvt_trace_begin: for each line of
-   the program the function, the number of copies and their bytes, most bytes first. Lines after the
-   first 256 are one row. Returns the length of the whole text; writes at most `size` bytes with the
-   final 0. */
+/* Writes a table of the copies between contexts since the latest dvt_trace_begin, which starts the
+   counts: for each line of the program the function, the number of copies and their bytes, most
+   bytes first. Lines after the first 256 are one row. Returns the length of the whole text; writes
+   at most `size` bytes with the final 0. */
 DVT_API size_t dvt_transfers_format(char *buffer, size_t size);
 /* Prints that table to standard output. */
 DVT_API void dvt_print_transfers(void);
@@ -5999,12 +6000,23 @@ DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
 							   const char *(*name)(const void *user, int i), const void *user) {
 	dvti_text text = dvti_text_begin(buffer, size);
 	int i, shown = n > 8 ? 6 : n;
+	size_t end = 0; /* of the names that fit: none is cut but a long one */
 	if (n == 0)
 		dvti_text_add(&text, "none");
-	for (i = 0; i < shown; i++)
-		dvti_text_add(&text, "%s'%.60s'", i ? ", " : "", name(user, i));
-	if (shown < n)
-		dvti_text_add(&text, ", ..., '%.60s' (%d in all)", name(user, n - 1), n);
+	for (i = 0; i < shown && end == text.length; i++) {
+		dvti_text_add(&text, "%s'%.80s'", i ? ", " : "", name(user, i));
+		if (i == 0 || text.length + (i + 1 < n ? 30 : 1) <= size)
+			end = text.length;
+	}
+	if (end == text.length && shown < n) {
+		dvti_text_add(&text, ", ..., '%.80s' (%d in all)", name(user, n - 1), n);
+		if (text.length < size)
+			end = text.length;
+	}
+	if (n > 0 && end < text.length) {
+		text.length = end;
+		dvti_text_add(&text, ", ... (%d in all)", n);
+	}
 	return buffer;
 }
 
@@ -50667,6 +50679,8 @@ DVT_API size_t dvt_transfers_format(char *buffer, size_t size) {
 	}
 	if (t->copied[DVTI_TRACE_LINES].count)
 		dvti_trace_line_text(&text, &t->copied[DVTI_TRACE_LINES], true);
+	if (t->n_copied == 0)
+		dvti_text_add(&text, "No copies since dvt_trace_begin, which starts the counts.\n");
 	dvti_mutex_unlock(&dvti_trace_lock);
 	return text.length;
 }
@@ -61269,7 +61283,7 @@ static const char *dvti_report_name(const dvti_load *load, int i) {
 	if (strcmp(mapped, name) == 0)
 		return name;
 	both = dvti_name_buffer();
-	snprintf(both, DVTI_NAME_SIZE, "%.28s' as '%.28s", name, mapped); /* dvti_brief adds quotes */
+	snprintf(both, DVTI_NAME_SIZE, "%.38s' as '%.34s", name, mapped); /* dvti_brief adds quotes */
 	return both;
 }
 
@@ -61424,7 +61438,7 @@ static void dvti_report_dtypes(dvti_text *text, const dvti_faults *dtypes) {
 }
 
 /* ---- faults of several kinds ---- */
-#define DVTI_REPORT_BRIEF 150 /* bytes of each list: an error has at most 1023 */
+#define DVTI_REPORT_BRIEF 180 /* bytes of each list: an error has at most 1023 */
 
 static void dvti_report_all(dvti_text *text, const dvti_faults *missing, const dvti_faults *extra,
 							const dvti_faults *shapes, const dvti_faults *dtypes) {
@@ -66972,6 +66986,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 	path = dvti_folder_path(folder, name);
 	if (!path)
 		return dvti_fail_memory(f.function, (int64_t)strlen(folder) + (int64_t)sizeof name);
+	(void)dvti_directories_make(folder); /* the writer reports a failure */
 	status = dvti_checkpoint_write(f.function, c, path);
 	if (status == DVT_OK)
 		status = dvti_folder_keep(&f, path, n, best);

@@ -11,7 +11,7 @@ static const char *alphabet;
 /* Returns the text as tokens (1, T); NULL if it has a character that the net does not know. */
 static dvt_array *encode(const char *text, dvt_ctx ctx) {
     int64_t n = (int64_t)strlen(text), i;
-    int64_t *tokens = malloc((size_t)n * sizeof *tokens + 1);
+    int64_t *tokens = (int64_t *)malloc((size_t)n * sizeof *tokens + 1);
     dvt_array *x = NULL;
     for (i = 0; tokens && i < n; i++) {
         const char *at = strchr(alphabet, text[i]);
@@ -60,6 +60,8 @@ int main(int argc, char **argv) {
         fputs("generate: the prompt is empty; give at least one character\n", stderr);
         return 1;
     }
+    if (!encode(prompt, dev))
+        return 1;
     transformer_remember(net, true);
     fputs(prompt, stdout);
     for (i = 0; i < characters; i++) {

@@ -147,7 +147,7 @@ class Page:
     def note(self, markup):
         """Adds text to the section that the search finds."""
         if self.sections:
-            plain = html.unescape(re.sub(r"<[^>]+>", " ", markup))
+            plain = html.unescape(re.sub(r"<[^>]+>", "", markup.replace("<br>", " ")))
             self.sections[-1]["text"] += " " + " ".join(plain.split())
 
     def heading(self, level, text):
@@ -167,13 +167,25 @@ class Page:
         return ('<div class="code"><button class="copy" type="button">copy</button>'
                 f"<pre><code>{highlight(code, language)}</code></pre></div>")
 
+    @staticmethod
+    def widths(rows):
+        """Returns the widths of columns, in proportion to the length of most of their cells."""
+        weights = []
+        for column in zip(*(row for row in rows if len(row) == len(rows[0]))):
+            lengths = sorted(max(map(len, cell.split("<br>"))) for cell in column)
+            weights.append(min(max(lengths[len(lengths) * 7 // 10], len(column[0])), 50))
+        shares = [max(weight / sum(weights), .08) for weight in weights]
+        return "<colgroup>" + "".join(f'<col style="width:{100 * share / sum(shares):.1f}%">'
+                                      for share in shares) + "</colgroup>"
+
     def table(self, rows):
         cells = [[cell.strip().replace("\\|", "\\|") for cell in
                   re.split(r"(?<!\\)\|", row.strip().strip("|") if row.strip() != "|" else "")]
                  for row in rows]
         head, lines = cells[0], cells[2:]
-        wide = ' class="wide"' if len(head) > 5 else ""
-        out = [f'<div class="table"><table{wide}>']
+        wide = len(head) > 5
+        out = ['<div class="table"><table class="wide">' + self.widths(cells[:1] + lines) if wide
+               else '<div class="table"><table>']
         if any(head):
             out.append("<thead><tr>" + "".join(f"<th>{self.inline(c)}</th>" for c in head) +
                        "</tr></thead>")
@@ -181,10 +193,13 @@ class Page:
         for line in lines:
             anchors = len(self.anchors)
             markup = [self.inline(cell) for cell in line]
-            out.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in markup) + "</tr>")
+            shown = [re.sub(r"<code>.*?</code>", lambda found: re.sub(
+                r"\((?=[a-zA-Z])", "(<wbr>", found[0]), cell) if wide else cell for cell in markup]
+            out.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in shown) + "</tr>")
             name = re.match(r'<a id="([^"]+)"></a>', markup[0])
             if name and len(self.anchors) > anchors:  # a declaration is an entry of its own
-                plain = html.unescape(re.sub(r"<[^>]+>", "", " ".join(markup)))
+                text = re.sub(r"\s*<a href=[^>]+>\d+</a>$", "", " ".join(markup))  # the line number
+                plain = html.unescape(re.sub(r"<[^>]+>", "", text))
                 self.sections.insert(0, {"title": name[1], "at": name[1], "text": plain, "api": 1})
             elif not re.search(r'href="#dvt_', line and markup[-1]):
                 self.note(" ".join(markup))
@@ -389,7 +404,7 @@ class Site:
 
 class Checker(html.parser.HTMLParser):
     """Collects ids and links of a page, and the places where tags do not match."""
-    VOID = {"meta", "link", "br", "img", "input", "hr"}
+    VOID = {"meta", "link", "br", "wbr", "col", "img", "input", "hr"}
 
     def __init__(self, text):
         super().__init__()

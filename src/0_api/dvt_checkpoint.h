@@ -57,10 +57,11 @@ DVT_API dvt_status dvt_checkpoint_load(dvt_checkpoint *c, const char *path);
    no directory. Damaged files are skipped, with a warning in the log.
    Errors: RANGE (a longer path than `size`), memory. */
 DVT_API bool dvt_checkpoint_latest(const char *folder, char *path, size_t size);
-/* Saves to checkpoint-STEP.safetensors in an existing directory. When that is on the disk, deletes
-   other files of this kind, except the n with the best metrics: the largest, or the smallest. The
-   file just saved always stays, for dvt_checkpoint_latest. After a kill, the next call deletes what
-   is left over, also temporary files: let one process write to the directory. Errors: RANGE
-   (n < 0), and those of dvt_checkpoint_save. */
+/* Saves to checkpoint-STEP.safetensors in a directory, which is created with its parents if it does
+   not exist. When the file is on the disk, deletes other files of this kind, except the n with the
+   best metrics: the largest, or the smallest. The file just saved always stays, for
+   dvt_checkpoint_latest. After a kill, the next call deletes what is left over, also temporary
+   files: let one process write to the directory. Errors: RANGE (n < 0), and those of
+   dvt_checkpoint_save. */
 DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char *folder, int n,
                                             dvt_extreme best);

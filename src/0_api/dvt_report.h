@@ -21,10 +21,10 @@ DVT_API dvt_status dvt_trace_begin_to(dvt_trace_fn write, void *user);
 /* Ends the trace. Waits: for queued work, whose errors stay for the next wait. Errors: IO,
    HOST_MEMORY (events are missing), VALUE (no trace has begun). */
 DVT_API dvt_status dvt_trace_end(void);
-/* Writes a table of the copies between contexts since the latest dvt_trace_begin: for each line of
-   the program the function, the number of copies and their bytes, most bytes first. Lines after the
-   first 256 are one row. Returns the length of the whole text; writes at most `size` bytes with the
-   final 0. */
+/* Writes a table of the copies between contexts since the latest dvt_trace_begin, which starts the
+   counts: for each line of the program the function, the number of copies and their bytes, most
+   bytes first. Lines after the first 256 are one row. Returns the length of the whole text; writes
+   at most `size` bytes with the final 0. */
 DVT_API size_t dvt_transfers_format(char *buffer, size_t size);
 /* Prints that table to standard output. */
 DVT_API void dvt_print_transfers(void);

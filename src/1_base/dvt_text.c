@@ -65,12 +65,23 @@ DVTI_FN const char *dvti_brief(char *buffer, size_t size, int n,
                                const char *(*name)(const void *user, int i), const void *user) {
     dvti_text text = dvti_text_begin(buffer, size);
     int i, shown = n > 8 ? 6 : n;
+    size_t end = 0; /* of the names that fit: none is cut but a long one */
     if (n == 0)
         dvti_text_add(&text, "none");
-    for (i = 0; i < shown; i++)
-        dvti_text_add(&text, "%s'%.60s'", i ? ", " : "", name(user, i));
-    if (shown < n)
-        dvti_text_add(&text, ", ..., '%.60s' (%d in all)", name(user, n - 1), n);
+    for (i = 0; i < shown && end == text.length; i++) {
+        dvti_text_add(&text, "%s'%.80s'", i ? ", " : "", name(user, i));
+        if (i == 0 || text.length + (i + 1 < n ? 30 : 1) <= size)
+            end = text.length;
+    }
+    if (end == text.length && shown < n) {
+        dvti_text_add(&text, ", ..., '%.80s' (%d in all)", name(user, n - 1), n);
+        if (text.length < size)
+            end = text.length;
+    }
+    if (n > 0 && end < text.length) {
+        text.length = end;
+        dvti_text_add(&text, ", ... (%d in all)", n);
+    }
     return buffer;
 }
 

@@ -399,6 +399,8 @@ DVT_API size_t dvt_transfers_format(char *buffer, size_t size) {
     }
     if (t->copied[DVTI_TRACE_LINES].count)
         dvti_trace_line_text(&text, &t->copied[DVTI_TRACE_LINES], true);
+    if (t->n_copied == 0)
+        dvti_text_add(&text, "No copies since dvt_trace_begin, which starts the counts.\n");
     dvti_mutex_unlock(&dvti_trace_lock);
     return text.length;
 }

@@ -48,7 +48,7 @@ static const char *dvti_report_name(const dvti_load *load, int i) {
     if (strcmp(mapped, name) == 0)
         return name;
     both = dvti_name_buffer();
-    snprintf(both, DVTI_NAME_SIZE, "%.28s' as '%.28s", name, mapped); /* dvti_brief adds quotes */
+    snprintf(both, DVTI_NAME_SIZE, "%.38s' as '%.34s", name, mapped); /* dvti_brief adds quotes */
     return both;
 }
 
@@ -203,7 +203,7 @@ static void dvti_report_dtypes(dvti_text *text, const dvti_faults *dtypes) {
 }
 
 /* ---- faults of several kinds ---- */
-#define DVTI_REPORT_BRIEF 150 /* bytes of each list: an error has at most 1023 */
+#define DVTI_REPORT_BRIEF 180 /* bytes of each list: an error has at most 1023 */
 
 static void dvti_report_all(dvti_text *text, const dvti_faults *missing, const dvti_faults *extra,
                             const dvti_faults *shapes, const dvti_faults *dtypes) {

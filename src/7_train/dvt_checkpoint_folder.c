@@ -219,6 +219,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
     path = dvti_folder_path(folder, name);
     if (!path)
         return dvti_fail_memory(f.function, (int64_t)strlen(folder) + (int64_t)sizeof name);
+    (void)dvti_directories_make(folder); /* the writer reports a failure */
     status = dvti_checkpoint_write(f.function, c, path);
     if (status == DVT_OK)
         status = dvti_folder_keep(&f, path, n, best);

@@ -19,7 +19,11 @@ prints() { # checks that a line of the last run's output matches
         tail -n 5 "$output"
     fi
 }
-PROGRAMS=${PROGRAMS:-hello residual cplusplus generate run}
+torch=$PWD/tests/golden/torch
+# The text that PyTorch has added to the prompt, by the metadata of the file.
+greedy=$(head -n 1 "$torch/transformer.safetensors" |
+    LC_ALL=C sed -n 's/.*"greedy":"\([^"]*\)".*/\1/p')
+PROGRAMS=${PROGRAMS:-hello residual cplusplus generate classify language run}
 for program in $PROGRAMS; do
     if [ $program = cplusplus ] && ! has "$CXX"; then
         skip examples/cplusplus.cpp "$CXX is not installed"
@@ -29,7 +33,8 @@ for program in $PROGRAMS; do
         name="examples/$program with $gpus virtual GPUs"
         arguments=
         [ $program = run ] && arguments="--epochs 1 --xavier --curve curve.svg"
-        [ $program = generate ] && arguments=$PWD/tests/golden/torch/transformer.safetensors
+        [ $program = generate ] && arguments=$torch/transformer.safetensors
+        [ $program = classify ] || [ $program = language ] && arguments=$torch/$program.safetensors
         run $gpus $program $arguments
         code=$?
         if [ $code -ne 0 ]; then
@@ -43,7 +48,30 @@ for program in $PROGRAMS; do
         case $program in
         hello) prints "<NDArray 2x3 @$device>" ;;
         residual) prints "^loss 0[.]" ;;
-        generate) prints "^The library [a-z]" ;;
+        generate)
+            prints "^The library [a-z]"
+            run $gpus generate $arguments "The library " 60 0
+            if [ "$(cat "$output")" = "$(printf '%b' "The library $greedy")" ]; then pass; else
+                fail "$name" "instead of PyTorch's '$greedy': $(cat "$output")"
+            fi
+            run $gpus generate $arguments "snow $(printf '\342\230\203')"
+            prints "^generate: .* 0xe2"
+            try "$name prints no prompt that it refuses" sh -c '! grep -q snow "$1"' - "$output"
+            ;;
+        classify) # compares its results with those of PyTorch and fails if they differ
+            prints "^image.0.: ankle boot" && prints "^160 logits, largest difference"
+            run $gpus classify $arguments "$torch"/classify_0.png "$torch"/classify_1.pgm \
+                "$torch"/classify_0_to_3.idx.gz
+            prints "classify_0.png.0.: ankle boot" && prints "classify_1.pgm.0.: pullover" &&
+                prints "idx.gz.3.: trousers"
+            run $gpus classify $arguments "$torch"/lstm.safetensors
+            prints "^classify: dvt_load_idx"
+            ;;
+        language)
+            prints "^8 lines, all logits as PyTorch's" && prints "^C  .*  return dvt_add(x, y);"
+            run $gpus language $arguments "while (x > 0) x--;" "The rows are sorted by name."
+            prints "^C  .*  while" && prints "^English .*  The rows"
+            ;;
         cplusplus)
             prints "caught: dvt_matmul" && prints "^step 60, loss 0[.]00" &&
             prints "arrays alive: 0" ;;

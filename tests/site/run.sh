@@ -39,8 +39,9 @@ if [ -z "$browser" ]; then
 fi
 root_flag=
 [ "$(id -u)" -ne 0 ] || root_flag=--no-sandbox
-dom() { # address
+dom() { # address, window size
     timeout 120 "$browser" --headless=new $root_flag --disable-gpu --no-first-run \
+        --window-size="${2:-800,600}" --hide-scrollbars \
         --user-data-dir="$D/profile" --virtual-time-budget=5000 --dump-dom "file://$D/site/$1" \
         2>"$D/browser.log"
 }
@@ -48,12 +49,13 @@ dom() { # address
 page() { # page, name, script
     { cat "$D/site/$1"; echo "<script>$3</script>"; } >"$D/site/$2"
 }
-shows() { # name, page, text
-    dom "$2" >"$D/dom.html"
+shows() { # name, page, text, window size
+    dom "$2" "$4" >"$D/dom.html"
     if grep -qF "$3" "$D/dom.html"; then
         pass
     else
-        fail "$1" "no '$3' in $2: $(tail -n 2 "$D/browser.log")"
+        fail "$1" "no '$3' in $2: $(grep -o '<title>.*</title>' "$D/dom.html" ||
+            tail -n 2 "$D/browser.log")"
     fi
 }
 shows "a search by the address finds a function" 'index.html?q=dvt_matmul' \
@@ -83,5 +85,23 @@ page index.html t6.html 'const all = [...document.querySelectorAll("main > *")];
     const wide = all.filter(function (e) { return e.getBoundingClientRect().right > innerWidth; });
     document.title = "too wide: " + wide.length;'
 shows "no part of a page is wider than the window" t6.html '<title>too wide: 0</title>'
+page phrases.html t7.html 'const all = [...document.querySelectorAll(".table")];
+    const cut = all.filter(function (e) { return e.scrollWidth > e.clientWidth + 1; });
+    document.title = innerWidth + " cut: " + cut.length + " of " + (all.length > 10);'
+shows "the phrase book fits in the window of a laptop" t7.html \
+    '<title>1280 cut: 0 of true</title>' 1280,800
+page index.html t8.html 'const all = [...document.querySelectorAll(".code")];
+    const hidden = all.filter(function (e) {
+        return e.querySelector(".copy").getBoundingClientRect().top <
+            e.querySelector("code").getBoundingClientRect().bottom; });
+    document.title = innerWidth + " hidden: " + hidden.length + " of " + (all.length > 2);'
+shows "no button is on the code in a narrow window" t8.html \
+    '<title>500 hidden: 0 of true</title>' 500,900
+page index.html t9.html 'const i = document.getElementById("search"); i.value = "safetensors";
+    i.dispatchEvent(new Event("input"));
+    const all = [...document.querySelectorAll("#results p")].map((e) => e.textContent);
+    document.title = all.some((t) => t.startsWith("… ")) + " " +
+        all.filter((t) => /[.] [0-9]+$/.test(t)).length;'
+shows "a result begins with a whole word, and has no line number" t9.html '<title>true 0</title>'
 rm -rf "$D"
 finish

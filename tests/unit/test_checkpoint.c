@@ -3,6 +3,7 @@
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN) && !defined(DEVTENSOR_NO_FILES) && !defined(DEVTENSOR_NO_FORMATS)
 #include <stdio.h>
+#include <unistd.h>
 
 #define STEPS 6 /* of a run; a checkpoint is written after half of them */
 
@@ -268,6 +269,22 @@ DVT_TEST(checkpoint_refuses_damaged_files) {
     }
     dvt_set_log_level(DVT_LOG_WARNING);
     remove(path);
+}
+
+/* A directory that does not exist is created with its parents. */
+DVT_TEST(checkpoint_directories_are_created) {
+    char path[200];
+    dvt_checkpoint c;
+    memset(&c, 0, sizeof c);
+    c.step = 7;
+    CHECK_INT(dvt_checkpoint_keep_best(&c, "new_runs/first", 1, DVT_LARGEST), DVT_OK);
+    CHECK(dvt_checkpoint_latest("new_runs/first", path, sizeof path));
+    CHECK_STR(path, "new_runs/first/checkpoint-000000007.safetensors");
+    CHECK(dvt_checkpoint_keep_best(&c, path, 1, DVT_LARGEST) != DVT_OK); /* it is a file */
+    CHECK_INT(dvt_error_code(), DVT_ERR_IO);
+    dvt_clear_error();
+    CHECK(remove(path) == 0);
+    CHECK(rmdir("new_runs/first") == 0 && rmdir("new_runs") == 0);
 }
 
 DVT_TEST(checkpoint_directories_keep_the_best) {

@@ -188,6 +188,30 @@ DVT_TEST(load_faults_show_maps_and_unknown_extents) {
     remove_file();
 }
 
+/* Names in lists are whole, and a list that is cut says how long it is. */
+DVT_TEST(load_faults_cut_lists_between_names) {
+    static const char *const map[] = {"features.*", "*", NULL};
+    const entry entries[] = {{"features.1.num_batches_tracked", DVT_SHAPE(1), 1},
+                             {"features.1.running_mean", DVT_SHAPE(2), 1},
+                             {"features.1.running_var", DVT_SHAPE(2), 1},
+                             {"features.1.weight_before_the_norm", DVT_SHAPE(2), 1},
+                             {"features.1.bias_before_the_norm", DVT_SHAPE(2), 1}};
+    dvt_load_options options = with_map(map);
+    dvt_block *net = dvt_nn_sequential();
+    int i;
+    CHECK(DVT_NN_ADD(net, dvt_nn_dense(2, DVT_IDENTITY), dvt_nn_batch_norm()) == DVT_OK);
+    open_file("norm.safetensors");
+    for (i = 1; i <= 5; i += 4) {
+        write_safetensors(entries, i, DVT_F32);
+        CHECK_INT(dvt_block_load_with(net, path, &options, DVT_CONTEXTS(dvt_cpu())), DVT_ERR_NAME);
+        error_has("'features.1.num_batches_tracked' as '1.num_batches_tracked'");
+        error_has(i == 1 ? "tracked' (ignore_extra" : "the_norm', ... (3 in all) (ignore_extra");
+        error_has("same layers"); /* the whole sentence */
+        dvt_clear_error();
+    }
+    remove_file();
+}
+
 /* ---- every allocation fails once ---- */
 static long allocations_left;
 

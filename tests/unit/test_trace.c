@@ -91,6 +91,7 @@ DVT_TEST(trace_times) {
     traced t = {NULL, 0, 0};
     dvt_array *x = dvt_ones(DVT_SHAPE(100), DVT_F32, dvt_cpu());
     const char *at;
+    char row[300];
     double last = 0;
     int i, n = 0;
     dvt_trace_begin_to(traced_write, &t);
@@ -103,7 +104,9 @@ DVT_TEST(trace_times) {
         last = begin + time;
     }
     CHECK_INT(n, 5);
-    CHECK(last < 60e6); /* microseconds */
+    CHECK(last < 60e6);                                          /* microseconds */
+    CHECK(dvt_transfers_format(row, sizeof row) == strlen(row)); /* all was on cpu(0) */
+    CHECK(strstr(row, "No copies since dvt_trace_begin, which starts the counts.") != NULL);
     free(t.text);
 }
 
@@ -206,6 +209,7 @@ DVT_TEST(trace_of_gpus) {
     }
     CHECK_INT(times(t.text, "\"ph\":\"s\""), times(t.text, "\"ph\":\"f\""));
     CHECK(dvt_transfers_format(table, sizeof table) == strlen(table));
+    CHECK(strstr(table, "No copies") == NULL);
     CHECK(strncmp(table,
                   "         Bytes   Copies  From     To        Function                 Line\n",
                   74) == 0);

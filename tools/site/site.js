@@ -36,11 +36,12 @@
   }
   function marked(text, words) {
     const lower = fold(text);
-    const at = Math.max(0, Math.min.apply(null, words.map(function (word) {
+    let at = Math.max(0, Math.min.apply(null, words.map(function (word) {
       const i = lower.indexOf(word);
       return i < 0 ? text.length : i;
     })) - 40);
-    const cut = text.slice(at, at + 180), out = document.createElement("p");
+    if (at > 0) at = text.indexOf(" ", at) + 1; // at the beginning of a word
+    const cut = (at ? "… " : "") + text.slice(at, at + 180), out = document.createElement("p");
     const safe = words.map(function (word) { return word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"); });
     cut.split(new RegExp("(" + safe.join("|") + ")", "i")).forEach(function (piece, i) {
       const node = i % 2 ? document.createElement("mark") : document.createTextNode("");
