@@ -77,6 +77,8 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_take_along_add NULL
 #define CALL_one_hot dvt_one_hot(s->index, 3, s->dtype)
 #define CALL_conv2d dvt_conv2d(s->x, s->small, NULL, NULL)
+#define CALL_cross_entropy dvt_loss_softmax_cross_entropy(s->x, dvt_sum(s->index, DVT_AXES(-1)))
+#define CALL_cross_entropy_data NULL
 #define CALL_conv2d_data NULL
 #define CALL_conv2d_weight NULL
 #define CALL_max_pool2d call_dvt_max_pool2d(s)
