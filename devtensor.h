@@ -26666,8 +26666,8 @@ DVTI_FN dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, boo
 							   bool transpose_b);
 /* Returns relu(x w^T + bias) in one launch, for x (.., k) and w (units, k) in float32. bias may be
    NULL; relu is optional. The backend has DVTI_CAN_EPILOGUE. */
-/* Returns a b or a b', which is 0 where the mask is 0; not recorded. The mask has the result's shape
-   and dtype, and is contiguous. a and b have its dtype. Only where dvti_matmul_can_mask(mask). */
+/* Returns a b or a b', which is 0 where the mask is 0; not recorded. The mask has the result's
+   shape and dtype, and is contiguous. a and b have its dtype. Only where dvti_matmul_can_mask. */
 DVTI_FN bool dvti_matmul_can_mask(const dvt_array *x);
 DVTI_FN dvt_array *dvti_matmul_masked(const char *name, dvt_array *a, dvt_array *b,
 									  bool transpose_b, const dvt_array *mask);
@@ -33865,7 +33865,7 @@ static const struct {
     char part0[4068], part1[4083], part2[413], end[1];
 } dvti_cuda_text_softmax_cu = {
 "#line 1 \"softmax.cu\"\n"
-"#line 28\n"
+"#line 29\n"
 "template <bool, class A, class B> struct dvti_either { typedef A type; };\n"
 "template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };\n\n"
 "typedef dvti_either<DVTI_IS_FLOAT(D) && D != DVT_F64, float, double>::type dvti_real;\n"
@@ -35524,9 +35524,8 @@ DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *f
 	dvti_mutex_lock(&registry->lock);
 	began = dvti_now();
 	compiled = registry->stats.compile_seconds;
-	status =
-		dvti_cuda_image_get(physical->cc, fuse, function, source,
-							dvti_cuda_key_of(physical->cc, fuse, source), &image, &known);
+	status = dvti_cuda_image_get(physical->cc, fuse, function, source,
+								 dvti_cuda_key_of(physical->cc, fuse, source), &image, &known);
 	registry->stats.load_seconds +=
 		dvti_now() - began - (registry->stats.compile_seconds - compiled);
 	dvti_mutex_unlock(&registry->lock);

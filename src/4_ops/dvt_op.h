@@ -186,8 +186,8 @@ DVTI_FN dvt_array *dvti_matmul(const char *name, dvt_array *a, dvt_array *b, boo
                                bool transpose_b);
 /* Returns relu(x w^T + bias) in one launch, for x (.., k) and w (units, k) in float32. bias may be
    NULL; relu is optional. The backend has DVTI_CAN_EPILOGUE. */
-/* Returns a b or a b', which is 0 where the mask is 0; not recorded. The mask has the result's shape
-   and dtype, and is contiguous. a and b have its dtype. Only where dvti_matmul_can_mask(mask). */
+/* Returns a b or a b', which is 0 where the mask is 0; not recorded. The mask has the result's
+   shape and dtype, and is contiguous. a and b have its dtype. Only where dvti_matmul_can_mask. */
 DVTI_FN bool dvti_matmul_can_mask(const dvt_array *x);
 DVTI_FN dvt_array *dvti_matmul_masked(const char *name, dvt_array *a, dvt_array *b,
                                       bool transpose_b, const dvt_array *mask);

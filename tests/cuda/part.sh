@@ -120,7 +120,9 @@ examples)
     script "cuda/$part" env BUILD="$LIBRARY_BUILD" GPUS=2 PROGRAMS="$programs" sh \
         "tests/$part/run.sh"
     ;;
-orders | faults | drivers | exit | compiling | rehearsal | first) needs_simulator && directory "$part" ;;
+orders | faults | drivers | exit | compiling | rehearsal | first)
+    needs_simulator && directory "$part"
+    ;;
 *) fail "cuda/$part" "no such part" ;;
 esac
 # CPU time, because it does not depend on the load of the machine.

@@ -273,9 +273,9 @@ DVT_TEST(gpu_matmul_large_tile_in_every_layout) {
     for (layout = 0; layout < 4; layout++) {
         bool few = dvti_cuda_physical_gpus[0].processors <= many;
         check_mma(few ? 392 : 1304, few ? 20 : 72, few ? 380 : 1200, DVT_F32, layout);
-        CHECK(loaded(DVTI_CUDA_FAMILY_matmul,
-                     (int)dvti_cuda_mm_variant(DVT_F32, DVTI_MM_LARGE, !(layout & 1), layout >> 1,
-                                               true)));
+        CHECK(loaded(
+            DVTI_CUDA_FAMILY_matmul,
+            (int)dvti_cuda_mm_variant(DVT_F32, DVTI_MM_LARGE, !(layout & 1), layout >> 1, true)));
     }
     dvt_allow_tf32(before);
 }

@@ -304,13 +304,14 @@ static bool same_bits(dvt_array *a, dvt_array *b) {
     bool same = x && y && dvt_size(a) == dvt_size(b);
     int64_t i;
     for (i = 0; same && i < dvt_size(a); i++)
-        same = x[i] != x[i] ? y[i] != y[i] : x[i] == y[i] && signbit(x[i]) == signbit(y[i]);
+        same = x[i] != x[i] ? y[i] != y[i] : x[i] == y[i] && !signbit(x[i]) == !signbit(y[i]);
     free(x);
     free(y);
     return same;
 }
 
-/* Returns the gradient of the loss, from `weight` or from ones, by one operation or by its parts. */
+/* Returns the gradient of the loss, from `weight` or from ones, computed by one operation or by its
+   parts. */
 static dvt_array *entropy_gradient(dvt_array *values, dvt_array *label, dvt_array *weight,
                                    bool fused, dvt_array **loss) {
     dvt_array *x = dvt_copy(values);

@@ -244,9 +244,8 @@ DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *f
     dvti_mutex_lock(&registry->lock);
     began = dvti_now();
     compiled = registry->stats.compile_seconds;
-    status =
-        dvti_cuda_image_get(physical->cc, fuse, function, source,
-                            dvti_cuda_key_of(physical->cc, fuse, source), &image, &known);
+    status = dvti_cuda_image_get(physical->cc, fuse, function, source,
+                                 dvti_cuda_key_of(physical->cc, fuse, source), &image, &known);
     registry->stats.load_seconds +=
         dvti_now() - began - (registry->stats.compile_seconds - compiled);
     dvti_mutex_unlock(&registry->lock);

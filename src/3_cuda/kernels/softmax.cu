@@ -21,9 +21,10 @@
    floats. float64 and integers are computed in float64. A NaN, or a maximum that is infinite, makes
    the row NaN, as on the CPU.
 
-   Variant: D, OUT dtypes; LOGARITHM; COLUMNS; LONG; PER; WIDE: positions of 64 bits, else 32. LABEL:
-   the dtype of labels, or -1. With labels, the thread that has a row's labeled element also writes
-   the loss. GRADIENT: the kernel for cross-entropy's gradient instead, one element per thread. */
+   Variant: D, OUT dtypes; LOGARITHM; COLUMNS; LONG; PER; WIDE: positions of 64 bits, else 32.
+   LABEL: the dtype of labels, or -1. With labels, the thread that has a row's labeled element also
+   writes the loss. GRADIENT: the kernel for cross-entropy's gradient instead, one element per
+   thread. */
 
 template <bool, class A, class B> struct dvti_either { typedef A type; };
 template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };

@@ -8,8 +8,8 @@ work=$BUILD
 mkdir -p "$work"
 try "the driver that does nothing compiles" $CC -O1 -w -shared -fPIC bench/gpu/null_driver.c \
     -o "$work/libcuda.so.1"
-try "waiting_nvrtc.c compiles" $CC -std=gnu11 -O1 -Wall -Wextra -Wno-unused-parameter -Werror -shared -fPIC \
-    tests/cuda/compiling/waiting_nvrtc.c -o "$work/libnvrtc.so" $LIBS
+try "waiting_nvrtc.c compiles" $CC -std=gnu11 -O1 -Wall -Wextra -Wno-unused-parameter -Werror \
+    -shared -fPIC tests/cuda/compiling/waiting_nvrtc.c -o "$work/libnvrtc.so" $LIBS
 try "compiling.c compiles" $CC -std=gnu11 -O1 -I. tests/cuda/compiling/compiling.c $LIBRARY \
     -o "$work/compiling" $LIBS
 said=$(env DEVTENSOR_CUDA_PATH="$PWD/$work/libcuda.so.1" DEVTENSOR_CACHE=0 \

@@ -1,4 +1,4 @@
-/* An NVRTC whose compilations of kernels wait until waiting_nvrtc_end is called, and then fail. Short
+/* An NVRTC whose compilations of kernels wait for waiting_nvrtc_end, and then fail. Short
    programs, which test whether NVRTC works, compile at once. */
 #include <pthread.h>
 #include <stddef.h>
@@ -10,6 +10,7 @@ static int waiting, ended;
 
 /* Returns when a compilation waits. */
 void waiting_nvrtc_begun(void);
+
 void waiting_nvrtc_begun(void) {
     pthread_mutex_lock(&lock);
     while (!waiting)
@@ -18,6 +19,7 @@ void waiting_nvrtc_begun(void) {
 }
 
 void waiting_nvrtc_end(void);
+
 void waiting_nvrtc_end(void) {
     pthread_mutex_lock(&lock);
     ended = 1;
@@ -26,6 +28,7 @@ void waiting_nvrtc_end(void) {
 }
 
 int nvrtcCompileProgram(void *program, int n, const char *const *options);
+
 int nvrtcCompileProgram(void *program, int n, const char *const *options) {
     (void)n, (void)options;
     if (program != &lock)
@@ -40,6 +43,7 @@ int nvrtcCompileProgram(void *program, int n, const char *const *options) {
 }
 
 int nvrtcVersion(int *major, int *minor);
+
 int nvrtcVersion(int *major, int *minor) {
     *major = 13;
     *minor = 0;
@@ -47,12 +51,14 @@ int nvrtcVersion(int *major, int *minor) {
 }
 
 int nvrtcGetNumSupportedArchs(int *count);
+
 int nvrtcGetNumSupportedArchs(int *count) {
     *count = 1;
     return 0;
 }
 
 int nvrtcGetSupportedArchs(int *archs);
+
 int nvrtcGetSupportedArchs(int *archs) {
     *archs = 90;
     return 0;
@@ -60,6 +66,7 @@ int nvrtcGetSupportedArchs(int *archs) {
 
 int nvrtcCreateProgram(void **program, const char *source, const char *name, int n,
                        const char *const *headers, const char *const *names);
+
 int nvrtcCreateProgram(void **program, const char *source, const char *name, int n,
                        const char *const *headers, const char *const *names) {
     (void)name, (void)n, (void)headers, (void)names;
@@ -68,6 +75,7 @@ int nvrtcCreateProgram(void **program, const char *source, const char *name, int
 }
 
 int nvrtcDestroyProgram(void **program);
+
 int nvrtcDestroyProgram(void **program) {
     *program = NULL;
     return 0;
@@ -84,6 +92,7 @@ NOTHING(nvrtcGetPTXSize, (void *program, size_t *bytes))
 NOTHING(nvrtcGetPTX, (void *program, char *text))
 
 int nvrtcGetProgramLogSize(void *program, size_t *bytes);
+
 int nvrtcGetProgramLogSize(void *program, size_t *bytes) {
     (void)program;
     *bytes = 1;
@@ -91,6 +100,7 @@ int nvrtcGetProgramLogSize(void *program, size_t *bytes) {
 }
 
 int nvrtcGetProgramLog(void *program, char *log);
+
 int nvrtcGetProgramLog(void *program, char *log) {
     (void)program;
     *log = 0;
@@ -98,6 +108,7 @@ int nvrtcGetProgramLog(void *program, char *log) {
 }
 
 const char *nvrtcGetErrorString(int result);
+
 const char *nvrtcGetErrorString(int result) {
     return result == 6 ? "NVRTC_ERROR_COMPILATION" : "an error";
 }
