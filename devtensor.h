@@ -205,7 +205,7 @@
 	X(GRAD, 208, "automatic differentiation cannot do this here", \
 	  "compute inside DVT_RECORD after dvt_attach_grad") \
 	X(UNINITIALIZED, 209, "a parameter has no values yet", \
-	  "call dvt_block_initialize, and run one batch when shapes are deferred") \
+	  "call dvt_block_initialize, and dvt_block_infer_shapes when shapes are deferred") \
 	X(STALE_GRAD, 210, "a gradient was not renewed since the last step", \
 	  "run backward on every context, or allow stale gradients") \
 	X(NAME, 211, "a name is unknown, missing or used twice", \
@@ -362,7 +362,8 @@ typedef enum dvt_device_type {
 	DVT_DEVICE_DEFAULT = 0, /* "the current default context": the zero value */
 	DVT_DEVICE_CPU = 1,
 	DVT_DEVICE_GPU = 2,
-	DVT_DEVICE_TPU = 3 /* a name only: no build has TPUs, see dvt_num_tpus */
+	DVT_DEVICE_TPU = 3, /* a name only: no build has TPUs, see dvt_num_tpus */
+	DVT_DEVICE_META = 4 /* arrays without values, while dvt_block_infer_shapes runs */
 } dvt_device_type;
 
 /* The device of an array. cpu() is all cores and host memory, gpu(i) one GPU and its memory. */
@@ -1893,7 +1894,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x);
        dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_try_gpu(0)));
        dvt_array *y = dvt_block_forward(net, x); // computes on x's context
 
-   Input sizes are inferred at the first forward.
+   Input sizes are inferred at the first forward, or by dvt_block_infer_shapes.
    Owns: new objects belong to the innermost scope; a block owns its children and parameters.
    Errors of constructors: HOST_MEMORY, RANGE. */
 
@@ -2139,9 +2140,10 @@ DVT_API dvt_block *dvt_nn_instance_norm(bool scale);
 DVT_API dvt_block *dvt_nn_embedding(int64_t count, int64_t units);
 
 /* Describes a custom block. forward reads children and parameters through the functions below and
-   returns its result (owned by the current scope) or NULL. infer, optional, is called with the
-   first input to set unknown shapes (dvt_param_set_shape). describe, optional, writes the text for
-   printing and errors. release, optional, frees user. */
+   returns its result (owned by the current scope) or NULL. It makes its own arrays on
+   dvt_ctx_of(x). infer, optional, is called with the first input to set unknown shapes
+   (dvt_param_set_shape). describe, optional, writes the text for printing and errors. release,
+   optional, frees user. */
 typedef struct dvt_block_desc {
 	const char *kind; /* required: "Residual"; also the prefix of parameter names, in lower case */
 	dvt_array *(*forward)(dvt_block *self, void *user, dvt_array *x);
@@ -2175,9 +2177,9 @@ DVT_API const char *dvt_block_kind(const dvt_block *block);
 DVT_API void *dvt_block_user(const dvt_block *block);
 
 /* Sets the initial values on every context of the list (an empty list: the default context). If
-   shapes are not known yet, the first forward does it. Parameters that have values keep them, with
-   a warning in the log. A context that is named twice has one copy, and the gradients of its slices
-   add up between two steps of a trainer.
+   shapes are not known yet, the first forward does it, or dvt_block_infer_shapes. Parameters that
+   have values keep them, with a warning in the log. A context that is named twice has one copy, and
+   the gradients of its slices add up between two steps of a trainer.
    Values are drawn once, on cpu(0), and copied: all copies have the same bits. A parameter's own
    rule comes first, then init, then Uniform(0.07). */
 DVT_API dvt_status dvt_block_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs);
@@ -2188,6 +2190,20 @@ DVT_API dvt_status dvt_block_reinitialize(dvt_block *net, dvt_init init, dvt_ctx
    block refuses sets none of its sizes. */
 DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x);
 
+/* Sets all sizes that are not known yet, as the first forward of such an input would. Computes
+   nothing, and needs no memory for results. Initialized parameters get the values that this forward
+   would draw in predict mode. Others only get their shape: dvt_block_load or dvt_block_initialize
+   may follow. Random streams, running statistics, gradients and counters do not change otherwise.
+   *output, unless NULL, is the shape of the result.
+   Forward functions of the program run on arrays without values. The context of these has the type
+   DVT_DEVICE_META. It is also the default context if the net is on the default context. Such a
+   function makes its own arrays on dvt_ctx_of(x).
+   Copies: never.  Waits: no.
+   Errors: VALUE (a forward function reads a value: call dvt_block_forward instead), those of
+   dvt_block_forward; the message begins with the block that failed. A failing call sets no size. */
+DVT_API dvt_status dvt_block_infer_shapes(dvt_block *net, dvt_shape input, dvt_dtype dtype,
+										  dvt_shape *output);
+
 /* Writes the net as Gluon prints it: Sequential(\n  (0): Dense(3 -> 1, linear)\n). Returns the
    length of the whole text. */
 DVT_API size_t dvt_block_format(const dvt_block *net, char *buffer, size_t size);
@@ -2195,8 +2211,10 @@ DVT_API size_t dvt_block_format(const dvt_block *net, char *buffer, size_t size)
 DVT_API void dvt_block_print(const dvt_block *net);
 /* Prints one line per block, for a float32 input of that shape: output shape, elements of trained
    and fixed parameters, memory of the results of the block's own operations, multiply-adds of its
-   own matrix products and convolutions. Totals follow. Computes on zeros, in predict mode; blocks
-   of the program count too. Errors: as dvt_block_forward. */
+   own matrix products and convolutions. Totals follow. Infers shapes as dvt_block_infer_shapes does
+   and sets them, so a large input takes no longer; the net need not be initialized. Blocks of the
+   program count too. If one reads values, the net computes on zeros. Errors: as
+   dvt_block_forward. */
 DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input);
 
 /* Numbers of a net for one input. */
@@ -2225,13 +2243,16 @@ typedef struct dvt_load_options {
 	/* NULL, or pairs of a name in the file and a name in the net, and then a NULL. One * stands for
        any text, also for none, and is copied: "encoder.*", "0.*", "head.w", "2.weight", NULL. Every
        pair that matches counts, so one array can set several parameters. The name "" leaves the
-       array out. Names without a pair stay. */
+       array out. Names without a pair stay. A pair that sets nothing is an error. With
+       allow_missing (no array matches) or ignore_extra (no such parameter) it is a warning in the
+       log. */
 	const char *const *map;
 } dvt_load_options;
 
 /* Sets parameters from a file that dvt_load_arrays reads, on those contexts (an empty list: where
    they are, or the default context). The net need not be initialized. Nothing changes on failure.
-   One error lists all names that are missing or not in the net, and all other shapes and dtypes.
+   One error lists all that does not fit: names missing in either, pairs of the map that set
+   nothing, other shapes and dtypes.
    Errors: IO, FORMAT, NAME, SHAPE, DTYPE, VALUE (map). */
 DVT_API dvt_status dvt_block_load(dvt_block *net, const char *path, dvt_ctx_list ctxs);
 /* Sets parameters as dvt_block_load does, with options, which may be NULL. */
@@ -2814,8 +2835,8 @@ DVT_API dvt_status dvt_trainer_set_parts(dvt_trainer *trainer, int parts);
    on the context that computes it. Pass the same x and y until it returns false: at the end of the
    batch, or on errors, which dvt_error_code() distinguishes. dvt_trainer_step follows. Contexts
    take turns, so GPUs compute at the same time. Between the calls run forward and backward, once
-   for each part. Parameters must have values and shapes: run the net on one row before the first
-   batch, in predict mode.
+   for each part. Parameters must have values and shapes: call dvt_block_infer_shapes before the
+   first batch.
    Owns: the innermost scope.  Copies: rows to another context.  Waits: no.
    Errors: VALUE (parts are not set; another batch before the step), UNINITIALIZED, SHAPE (x and
    y). */
@@ -3482,6 +3503,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_block_initialize
 #undef dvt_block_reinitialize
 #undef dvt_block_forward
+#undef dvt_block_infer_shapes
 #undef dvt_block_print_summary
 #undef dvt_block_measure
 #undef dvt_block_save
@@ -4220,7 +4242,7 @@ DVTI_FN void dvti_set_memory_advice(dvti_advice_fn write);
 /* Returns this thread's latest failure: the status of a call that just failed. dvt_error_code()
    returns the first one, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
-#if defined(DVTI_CHECKPOINTS)
+#if !defined(DEVTENSOR_NO_NN)
 /* Between these two, failures of this thread are attempts: they are logged as debug messages, and
    are forgotten at the end. dvti_failure() returns the latest one until then. */
 typedef struct dvti_attempt {
@@ -7683,7 +7705,7 @@ static DVTI_TLS dvt_status dvti_error_latest;
 static DVTI_TLS dvti_error_frame dvti_error_framed;
 static DVTI_TLS int dvti_attempts;
 
-#if defined(DVTI_CHECKPOINTS)
+#if !defined(DEVTENSOR_NO_NN)
 DVTI_FN dvti_attempt dvti_attempt_begin(void) {
 	dvti_attempt attempt;
 	attempt.clean = !dvti_error_kept.code;
@@ -9285,6 +9307,26 @@ DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx);
 DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, const dvti_backend_kind **kind,
 							  int *index, int64_t *limit);
 
+/* ---- arrays without memory (dvt_meta.c) ---- */
+/* What a thread has set for meta(0). Zeros: the device does not exist for it. */
+typedef struct dvti_meta_state {
+	dvti_device *model; /* the device whose place it takes; the caller keeps it in use */
+	bool read;          /* a value was asked for */
+} dvti_meta_state;
+
+static inline bool dvti_is_meta(const dvti_device *device) {
+	return device->ctx.type == DVT_DEVICE_META;
+}
+
+/* Does dvti_device_begin for a context of type DVT_DEVICE_META. */
+DVTI_FN dvti_device *dvti_meta_begin(const char *function, dvt_ctx ctx);
+/* Returns whether x has values. Sets VALUE otherwise. */
+DVTI_FN bool dvti_has_values(const char *function, const dvt_array *x);
+#if !defined(DEVTENSOR_NO_NN)
+/* Sets this thread's state and returns the previous one. */
+DVTI_FN dvti_meta_state dvti_meta_swap(dvti_meta_state state);
+#endif
+
 /* ---- work ---- */
 /* Plans the launch, allocates its workspace, and queues it. All views must be on `device`. */
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch);
@@ -9798,11 +9840,11 @@ DVT_API void *dvt_data(dvt_array *x) {
 		return NULL;
 	}
 	if (x->storage->ctx.type != DVT_DEVICE_CPU) {
-		dvti_fail(
-			DVT_ERR_CONTEXT,
-			"dvt_data: x is %s; its memory cannot be reached from the host: use dvt_to_host, or "
-			"dvt_copyto(x, dvt_cpu())",
-			dvti_describe(x));
+		if (dvti_has_values("dvt_data", x))
+			dvti_fail(DVT_ERR_CONTEXT,
+					  "dvt_data: x is %s; its memory cannot be reached from the host: use "
+					  "dvt_to_host, or dvt_copyto(x, dvt_cpu())",
+					  dvti_describe(x));
 		return NULL;
 	}
 	if (dvt_wait(x) != DVT_OK)
@@ -10120,6 +10162,8 @@ static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function,
 	dvti_devices *all;
 	dvt_status status = DVT_OK;
 	int n;
+	if (ctx.type == DVT_DEVICE_META)
+		return dvti_meta_begin(function, ctx);
 	dvti_mutex_lock(&dvti_devices_lock);
 	all = dvti_devices_ready();
 	n = ctx.type == DVT_DEVICE_GPU ? dvti_devices_gpus(all) : 0;
@@ -10275,7 +10319,7 @@ static DVTI_RARE dvt_status dvti_wait_heard(const char *function, dvti_device *d
 }
 
 DVTI_FN dvt_status dvti_wait_for(const char *function, dvti_device *device) {
-	if (device->ctx.type != DVT_DEVICE_CPU) {
+	if (device->ctx.type == DVT_DEVICE_GPU) {
 		dvti_atomic_add(&dvti_stats()->waits, 1);
 		if (dvti_listened())
 			return dvti_wait_heard(function, device);
@@ -10533,10 +10577,11 @@ DVT_API const char *dvt_ctx_name(dvt_ctx ctx) {
 	char *buffer = dvti_name_buffer();
 	ctx = dvti_ctx(ctx);
 	snprintf(buffer, DVTI_NAME_SIZE, "%s(%d)",
-			 ctx.type == DVT_DEVICE_CPU   ? "cpu"
-			 : ctx.type == DVT_DEVICE_GPU ? "gpu"
-			 : ctx.type == DVT_DEVICE_TPU ? "tpu"
-										  : "unknown",
+			 ctx.type == DVT_DEVICE_CPU    ? "cpu"
+			 : ctx.type == DVT_DEVICE_GPU  ? "gpu"
+			 : ctx.type == DVT_DEVICE_TPU  ? "tpu"
+			 : ctx.type == DVT_DEVICE_META ? "meta"
+										   : "unknown",
 			 ctx.id);
 	return buffer;
 }
@@ -10568,7 +10613,9 @@ typedef struct dvti_device_words {
 
 static const dvti_device_words dvti_words[] = {{DVT_DEVICE_CPU, "cpu", "CPU", "Cpu"},
 											   {DVT_DEVICE_GPU, "cuda", "GPU", "Cuda"},
-											   {DVT_DEVICE_TPU, "xla", "TPU", "Tpu"}};
+											   {DVT_DEVICE_TPU, "xla", "TPU", "Tpu"},
+											   {DVT_DEVICE_META, "meta", "META", "Meta"}};
+#define DVTI_READ_WORDS 3 /* all but the last, which is never read */
 
 DVT_API size_t dvt_ctx_format(dvt_ctx ctx, dvt_print_style style, char *buffer, size_t size) {
 	dvti_text text = dvti_text_begin(buffer, size);
@@ -10576,8 +10623,8 @@ DVT_API size_t dvt_ctx_format(dvt_ctx ctx, dvt_print_style style, char *buffer, 
 	ctx = dvti_ctx(ctx);
 	if (style == DVT_PRINT_DEFAULT)
 		style = dvti_print_style_chosen();
-	if (ctx.type == DVT_DEVICE_GPU || ctx.type == DVT_DEVICE_TPU)
-		words += ctx.type == DVT_DEVICE_GPU ? 1 : 2;
+	if ((int)ctx.type > (int)DVT_DEVICE_CPU && (int)ctx.type <= (int)DVT_DEVICE_META)
+		words += (int)ctx.type - (int)DVT_DEVICE_CPU;
 	if ((int)style < 0 || (int)style > (int)DVT_PRINT_DEFAULT)
 		dvti_fail(DVT_ERR_RANGE, "dvt_ctx_format: %d is not a style; use one of dvt_print_style",
 				  (int)style);
@@ -10658,9 +10705,9 @@ static bool dvti_read_tf(const char *at, dvt_ctx *out) {
 		return false;
 	out->id = 0;
 	if (!dvti_skip_type(&at, &out->type)) {
-		for (i = 0; i < 3 && !dvti_skip(&at, dvti_words[i].tf); i++)
+		for (i = 0; i < DVTI_READ_WORDS && !dvti_skip(&at, dvti_words[i].tf); i++)
 			;
-		if (i == 3)
+		if (i == DVTI_READ_WORDS)
 			return false;
 		out->type = dvti_words[i].type;
 	}
@@ -10672,14 +10719,14 @@ static bool dvti_read_tf(const char *at, dvt_ctx *out) {
 static bool dvti_read_jax(const char *at, dvt_ctx *out) {
 	int i;
 	bool rest;
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < DVTI_READ_WORDS; i++) {
 		const char *ahead = at;
 		if (dvti_skip(&ahead, dvti_words[i].jax) && dvti_skip(&ahead, "Device(id=")) {
 			at = ahead;
 			break;
 		}
 	}
-	if (i < 3) {
+	if (i < DVTI_READ_WORDS) {
 		out->type = dvti_words[i].type;
 		if (!dvti_skip_number(&at, &out->id))
 			return false;
@@ -10697,6 +10744,8 @@ static bool dvti_read_jax(const char *at, dvt_ctx *out) {
 	rest = out->type == DVT_DEVICE_TPU && *at == '(';
 	return !*at || (rest && at[strlen(at) - 1] == ')');
 }
+
+#undef DVTI_READ_WORDS
 
 /* Reads "device(type='cuda', index=1)". */
 static bool dvti_read_torch(const char *at, dvt_ctx *out) {
@@ -10913,7 +10962,7 @@ DVTI_FN dvti_event dvti_event_begin(dvti_event_kind kind, const char *name, dvt_
 DVTI_FN void dvti_event_send(const dvti_event *event) {
 	const dvti_float_mode mode = dvti_float_mode_begin();
 	const dvti_event_fn hear = (dvti_event_fn)(intptr_t)dvti_atomic_load(&dvti_hears_all);
-	if (hear)
+	if (hear && event->ctx.type != DVT_DEVICE_META) /* nothing happens there */
 		hear(NULL, event);
 	if (dvti_hears_here.hear)
 		dvti_hears_here.hear(dvti_hears_here.user, event);
@@ -10925,6 +10974,139 @@ DVTI_FN void dvti_event_end(dvti_event *event) {
 	dvti_event_send(event);
 }
 /* ==== end dvt_event.c ==== */
+/* ==== begin src/2_core/dvt_meta.c ==== */
+/* The device of arrays without memory: shape, dtype and strides, but no values. Every operation
+   takes its usual path, and its launch computes nothing. The name is PyTorch's.
+
+   6_nn runs nets on it to infer shapes. It exists for a thread while that thread has set a model,
+   the device whose place it takes: operations are composed as they would be there. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/2_core/dvt_meta.c"
+#endif
+
+static DVTI_TLS dvti_meta_state dvti_meta_here;
+
+/* Accessing the address of an array without memory faults. */
+static dvt_status dvti_meta_acquire(dvti_device *device, const char *function, int64_t bytes,
+									void **out) {
+	(void)device;
+	(void)function;
+	(void)bytes;
+	*out = (void *)(uintptr_t)64;
+	return DVT_OK;
+}
+
+static void dvti_meta_release(dvti_device *device, void *block, int64_t bytes) {
+	(void)device;
+	(void)block;
+	(void)bytes;
+}
+
+/* 2_core copies nothing to or from the device, see dvti_copy_elements. */
+static dvt_status dvti_meta_move(dvti_device *device, void *dst, const void *src, int64_t bytes) {
+	(void)device;
+	(void)dst;
+	(void)src;
+	(void)bytes;
+	return DVT_OK;
+}
+
+static dvt_status dvti_meta_copy_from(dvti_device *device, void *dst, dvti_device *from,
+									  const void *src, int64_t bytes) {
+	(void)from;
+	return dvti_meta_move(device, dst, src, bytes);
+}
+
+static bool dvti_meta_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
+							   dvt_dtype dtype, dvti_feature feature) {
+	const dvti_device *model = dvti_meta_here.model;
+	(void)device;
+	return model && model->backend->supports(model, kernel, op, dtype, feature);
+}
+
+static int64_t dvti_meta_plan(dvti_device *device, dvti_launch *launch) {
+	(void)device;
+	(void)launch;
+	return 0;
+}
+
+static dvt_status dvti_meta_launch(dvti_device *device, const dvti_launch *launch) {
+	(void)device;
+	(void)launch;
+	return DVT_OK;
+}
+
+static dvt_status dvti_meta_wait(dvti_device *device) {
+	(void)device;
+	return DVT_OK;
+}
+
+static const dvti_backend dvti_meta_backend = {"meta",
+											   dvti_meta_acquire,
+											   dvti_meta_release,
+											   dvti_meta_move,
+											   dvti_meta_move,
+											   dvti_meta_copy_from,
+											   dvti_meta_supports,
+											   dvti_meta_plan,
+											   dvti_meta_launch,
+											   dvti_meta_wait,
+											   NULL,
+											   NULL,
+											   NULL,
+											   NULL,
+											   NULL,
+											   NULL,
+											   false,
+											   NULL,
+											   NULL};
+
+static void dvti_meta_describe(int index, const dvti_device *device, dvt_device_info *out) {
+	(void)index;
+	(void)device;
+	out->memory_total = out->memory_free = -1;
+	snprintf(out->name, sizeof out->name, "shapes only");
+}
+
+/* Not a kind of the build: its only device is never counted or opened. */
+static const dvti_backend_kind dvti_meta_kind = {"meta", DVT_DEVICE_META,    true, NULL, NULL, NULL,
+												 NULL,   dvti_meta_describe, NULL, NULL, 0};
+
+static dvti_device dvti_meta_device = {
+	&dvti_meta_backend, &dvti_meta_kind, {DVT_DEVICE_META, 0}, NULL, 0, 0, 0, 0};
+
+DVTI_FN dvti_device *dvti_meta_begin(const char *function, dvt_ctx ctx) {
+	if (ctx.id != 0 || !dvti_meta_here.model) {
+		dvti_fail(DVT_ERR_NO_DEVICE,
+				  "%s: %s exists only while dvt_block_infer_shapes runs in this thread; make new "
+				  "arrays on dvt_cpu() or another context",
+				  function, dvt_ctx_name(ctx));
+		return NULL;
+	}
+	dvti_atomic_add(&dvti_meta_device.users, 1);
+	return &dvti_meta_device;
+}
+
+DVTI_FN bool dvti_has_values(const char *function, const dvt_array *x) {
+	if (!dvti_is_meta(x->storage->device))
+		return true;
+	dvti_meta_here.read = true;
+	dvti_fail(DVT_ERR_VALUE,
+			  "%s: x is %s, which has no values: it was made to infer the shapes of a net; run the "
+			  "net once with dvt_block_forward instead, or read values only where "
+			  "dvt_ctx_of(x).type is not DVT_DEVICE_META",
+			  function, dvti_describe(x));
+	return false;
+}
+
+#if !defined(DEVTENSOR_NO_NN)
+DVTI_FN dvti_meta_state dvti_meta_swap(dvti_meta_state state) {
+	dvti_meta_state before = dvti_meta_here;
+	dvti_meta_here = state;
+	return before;
+}
+#endif
+/* ==== end dvt_meta.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -10958,6 +11140,8 @@ DVT_API dvt_transfer_guard dvt_set_transfer_guard(dvt_transfer_guard guard) {
 DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x) {
 	if (x->storage->ctx.type == DVT_DEVICE_CPU)
 		return DVT_OK;
+	if (!dvti_has_values(function, x))
+		return dvti_failure();
 	dvti_atomic_add(&dvti_stats()->implicit_reads, 1);
 	if (dvti_guard == DVT_TRANSFER_FORBID)
 		return dvti_fail(DVT_ERR_CONTEXT,
@@ -11056,6 +11240,10 @@ DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_
 		return DVT_OK;
 	if (dst->storage->device == src->storage->device)
 		return dvti_copy_on_device(function, dst, src);
+	if (!dvti_has_values(function, src))
+		return dvti_failure();
+	if (dvti_is_meta(dst->storage->device))
+		return DVT_OK;
 	scope = dvt_scope_begin();
 	if (!dvt_is_contiguous(src)) {
 		packed = dvti_array_new(function, src->shape, src->dtype, src->storage->ctx);
@@ -11112,7 +11300,7 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
 	dvt_status status = DVT_OK;
 	dvti_float_mode mode;
 	double begin;
-	if (bytes == 0)
+	if (bytes == 0 || dvti_is_meta(device))
 		return DVT_OK;
 	scope = dvt_scope_begin();
 	if (!dvt_is_contiguous(x))
@@ -11602,7 +11790,8 @@ static DVTI_RARE dvt_status dvti_launch_heard(dvti_device *device, dvti_launch *
 	launch->number = event.number = dvti_atomic_add(&launches, 1);
 	event.launch = launch;
 	status = dvti_launch_in_mode(device, launch);
-	dvti_note_later(device);
+	if (!dvti_is_meta(device))
+		dvti_note_later(device);
 	if (status == DVT_OK)
 		dvti_event_end(&event);
 	return status;
@@ -11616,7 +11805,7 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
 		return status;
 	if (backend->note)
 		dvti_launched_on = device;
-	dvti_count(DVTI_COUNT_KERNELS, 1);
+	dvti_count(DVTI_COUNT_KERNELS, !dvti_is_meta(device));
 	return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
 }
 
@@ -28164,8 +28353,8 @@ typedef struct dvti_cuda_grid {
    elements beyond the grid. */
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
 										  int64_t each);
-/* Launches the kernel in the compute stream; `args` is the kernel's only argument. The gpu is locked,
-   but not while the kernel is compiled, unless it is in a group of locked ones. */
+/* Launches the kernel in the compute stream; `args` is the kernel's only argument. The gpu is
+   locked, but not while the kernel is compiled, unless it is in a group of locked ones. */
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 								   dvti_cuda_program program, const char *entry,
 								   dvti_cuda_grid grid, const void *args, size_t bytes);
@@ -28220,7 +28409,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 /* ==== end dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 121 "src/devtensor_spine.h"
+#line 122 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
@@ -28469,8 +28658,8 @@ DVTI_FN void dvti_cuda_chunk_give(dvti_cuda_chunk *chunk);
 DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu);
 
 /* ---- failures (dvt_cuda_error.c) ---- */
-/* Locks the gpu. Returns false with the error set if the gpu is lost, or was opened by the parent of
-   a forked process. */
+/* Locks the gpu. Returns false with the error set if the gpu is lost, or was opened by the parent
+   of a forked process. */
 DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function);
 /* Returns OK, or the error of a lost gpu. */
 DVTI_FN dvt_status dvti_cuda_usable(dvti_cuda_gpu *gpu, const char *function);
@@ -28562,7 +28751,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 125 "src/devtensor_spine.h"
+#line 126 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -28629,6 +28818,8 @@ struct dvt_block {
 
 /* ---- parameters ---- */
 DVTI_FN bool dvti_param_ready(const dvt_param *p);
+/* Sets UNINITIALIZED: the parameter has no values yet. */
+DVTI_FN void dvti_param_not_ready(const char *function, const dvt_param *p);
 /* Returns the copy on ctx, or NULL with UNINITIALIZED or CONTEXT set. Messages name `function`. */
 DVTI_FN dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx);
 /* Checks that p has a copy on ctx, or will have one; sets CONTEXT otherwise. */
@@ -28701,6 +28892,26 @@ DVTI_FN dvt_array *dvti_init_draw(const char *function, const dvt_param *p, dvt_
 								  dvt_shape shape);
 /* Initializes a deferred parameter if its shape is known now. Returns false with the error set. */
 DVTI_FN bool dvti_param_finish(const char *function, dvt_param *p);
+/* Does its first step: returns whether the shape is known; sets UNINITIALIZED otherwise. */
+DVTI_FN bool dvti_param_shape_ready(const char *function, const dvt_param *p, dvt_shape shape);
+/* Draws plan->init and copies it to the plan's contexts. */
+DVTI_FN bool dvti_plan_draw(const char *function, dvti_plan *plan);
+
+/* ---- shapes without computing (dvt_infer_shapes.c) ---- */
+/* Returns whether this thread infers shapes. Then dvt_param_shape and dvt_param_set_shape use the
+   inferred shapes, which parameters get at the end. */
+DVTI_FN bool dvti_inferring(void);
+/* Returns whether this thread has inferred the shape of p. */
+DVTI_FN bool dvti_inferred_shape(const dvt_param *p, dvt_shape *shape);
+/* Keeps the shape for the end. Returns false with HOST_MEMORY set. */
+DVTI_FN bool dvti_infer_set_shape(dvt_param *p, dvt_shape shape);
+/* Returns the array without memory in place of p's copies; NULL with the error set. */
+DVTI_FN dvt_array *dvti_infer_data(const char *function, dvt_param *p);
+/* Does what a forward pass does before it computes: see dvti_block_prepare. */
+DVTI_FN bool dvti_infer_prepare(dvt_block *block, dvt_array *x);
+/* Called by each forward pass of this thread with its depth. If an exception or longjmp has ended
+   the inference, restores the state before it. */
+DVTI_FN void dvti_infer_enter(int depth);
 
 /* ---- collections ---- */
 DVTI_FN dvt_params *dvti_params_new(const char *function);
@@ -28766,6 +28977,16 @@ typedef struct dvti_tracer {
 } dvti_tracer;
 
 DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer);
+/* Infers the shapes of a net for an input, with that tracer, whose function messages name. Sets
+   them in all parameters, or in none. `out` receives the result's shape; it may be NULL.
+   `needs_values` receives whether the call failed because a forward function asked for values,
+   which is then no error. NULL: it is one. */
+DVTI_FN dvt_status dvti_infer_net(dvt_block *net, dvt_shape input, dvt_dtype dtype,
+								  dvti_tracer tracer, dvt_shape *out, bool *needs_values);
+/* Returns how many forward passes of this thread run now. */
+DVTI_FN int dvti_forwards_now(void);
+/* Calls the block's infer function. Returns false with the error set. */
+DVTI_FN bool dvti_block_infer(dvt_block *block, dvt_array *x);
 /* Returns a frame. While it is set, errors begin with the call and the block: "dvt_block_forward:
    dense1 (Dense(84 -> 10, linear)): ". */
 DVTI_FN dvti_error_frame dvti_block_frame(const dvt_block *block);
@@ -28805,7 +29026,15 @@ DVTI_FN bool dvti_named_collect(const char *function, const dvt_block *net, dvti
 typedef struct dvti_target {
 	char *name; /* "": the array is left out */
 	int file;
+	int pair; /* -1: no pair matches, the name is that of the array */
 } dvti_target;
+
+/* What is wrong with a pair of the map. */
+typedef enum dvti_pair_fault {
+	DVTI_PAIR_GOOD,
+	DVTI_PAIR_WITHOUT_ARRAY, /* matches none of the file */
+	DVTI_PAIR_WITHOUT_PARAM  /* gives no array the name of a parameter */
+} dvti_pair_fault;
 
 /* State of one dvt_block_load call. */
 typedef struct dvti_load {
@@ -28831,6 +29060,9 @@ DVTI_FN const char *dvti_load_plain_name(const dvti_load *load, int i);
 /* Return whether array i sets a parameter, and whether the map leaves it out. */
 DVTI_FN bool dvti_load_used(const dvti_load *load, int i);
 DVTI_FN bool dvti_map_leaves_out(const dvti_load *load, int file);
+/* Returns the number of pairs, and judges one. A pair that only leaves arrays out is good. */
+DVTI_FN int dvti_map_pairs(const dvti_load *load);
+DVTI_FN dvti_pair_fault dvti_map_judge(const dvti_load *load, int pair);
 /* Returns whether names, shapes and dtypes fit; else one error says what does not. */
 DVTI_FN bool dvti_load_report(const dvti_load *load);
 
@@ -29255,7 +29487,7 @@ DVTI_FN int64_t dvti_rank_row(int64_t rows, int rank);
 #endif
 /* ==== end dvt_ranks.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -29371,7 +29603,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 135 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -40347,7 +40579,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 172 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -40445,15 +40677,26 @@ static const char *dvti_mxnet_operator(const char *function) {
 	return strncmp(function, "dvt_", 4) == 0 ? function + 4 : function;
 }
 
+/* Returns argument number i as an expression. */
+static const char *dvti_input_expression(const char *const *names, int i) {
+	char *buffer;
+	if (names)
+		return names[i];
+	buffer = dvti_name_buffer();
+	snprintf(buffer, DVTI_NAME_SIZE, "arrays[%d]", i);
+	return buffer;
+}
+
 static DVTI_RARE void dvti_fail_mixed(const char *function, dvt_array *const *in,
 									  const char *const *names, int i) {
 	dvt_ctx home = in[0]->storage->ctx;
-	char *where = dvti_name_buffer(), at[40], line[200] = "";
-	if (names)
-		snprintf(at, sizeof at, "%s", names[i]);
-	else
-		snprintf(at, sizeof at, "arrays[%d]", i);
-	if (home.type == DVT_DEVICE_CPU && home.id == 0)
+	const bool from_meta = dvti_is_meta(in[i]->storage->device); /* has no values to copy */
+	const char *at = dvti_input_expression(names, from_meta ? 0 : i);
+	char *where = dvti_name_buffer(), line[200] = "";
+	if (from_meta || dvti_is_meta(in[0]->storage->device))
+		snprintf(where, DVTI_NAME_SIZE, "dvt_ctx_of(%s)",
+				 dvti_input_expression(names, from_meta ? i : 0));
+	else if (home.type == DVT_DEVICE_CPU && home.id == 0)
 		snprintf(where, DVTI_NAME_SIZE, "dvt_cpu()");
 	else
 		snprintf(where, DVTI_NAME_SIZE, "dvt_%s(%d)",
@@ -40924,6 +41167,8 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
 	launch->out[0] = dvti_view_of(out);
 	launch->n_out = 1;
 	launch->i[6] = n;
+	if (dvti_is_meta(out->storage->device)) /* no number is drawn */
+		return dvti_run(out->storage->device, launch);
 	if (key)
 		return dvti_draw_key(out, launch, *key);
 	if (dvti_this_part.on)
@@ -42462,7 +42707,11 @@ DVT_API bool dvt_array_equal(dvt_array *a, dvt_array *b, dvt_nan_rule nan) {
 #endif
 
 static dvt_array *dvti_copied(const char *name, dvt_array *x, dvt_dtype dtype, dvt_ctx ctx) {
-	dvt_array *out = dvti_array_new(name, x->shape, dtype, ctx);
+	dvt_array *out;
+	if (dvti_is_meta(x->storage->device) && dvti_ctx(ctx).type != DVT_DEVICE_META &&
+		!dvti_has_values(name, x))
+		return NULL;
+	out = dvti_array_new(name, x->shape, dtype, ctx);
 	if (!out || dvti_copy_elements(name, out, x) != DVT_OK)
 		return NULL;
 	return dvti_finish(out, DVTI_OP_copy, name, &x, 1, NULL);
@@ -50259,6 +50508,8 @@ DVTI_FN dvt_array *dvti_host_array(const char *function, dvt_array *x, dvt_dtype
 	dvt_array *host;
 	if (!copy && dvti_is_host_memory(x->storage->ctx) && x->dtype == dtype && dvt_is_contiguous(x))
 		return dvt_wait(x) == DVT_OK ? x : NULL;
+	if (!dvti_has_values(function, x))
+		return NULL;
 	host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
 	if (!host || dvti_copy_elements(function, host, x) != DVT_OK || dvt_wait(host) != DVT_OK)
 		return NULL;
@@ -50833,7 +51084,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 225 "src/devtensor_spine.h"
+#line 226 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -50964,7 +51215,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 227 "src/devtensor_spine.h"
+#line 228 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -56914,7 +57165,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 249 "src/devtensor_spine.h"
+#line 250 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -58009,7 +58260,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 256 "src/devtensor_spine.h"
+#line 257 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -59456,7 +59707,7 @@ static dvt_array *dvti_recurrent_run(dvt_block *self, void *user, dvt_array *x) 
 	const dvti_recurrent *r = call->r;
 	int n = r->desc.layers * r->directions, k;
 	dvt_array *next[2] = {NULL, NULL};
-	if (!dvti_recurrent_accepts(r, x, self->param[0]->shape.dim[1]) ||
+	if (!dvti_recurrent_accepts(r, x, dvt_param_shape(self->param[0]).dim[1]) ||
 		!dvti_recurrent_states_ok(call, x))
 		return NULL;
 	for (k = 0; x && k < r->desc.layers; k++)
@@ -60195,7 +60446,8 @@ static void dvti_block_write_frame(const void *object, char *buffer, size_t size
 	if (block->desc.describe &&
 		block->desc.describe(block, block->desc.user, own, sizeof own) >= sizeof own)
 		memcpy(own + sizeof own - 4, "...", 4);
-	dvti_text_add(&text, "%s: ", dvti_tracing.visit ? dvti_tracing.function : "dvt_block_forward");
+	dvti_text_add(&text,
+				  "%s: ", dvti_tracing.function ? dvti_tracing.function : "dvt_block_forward");
 	if (number < 0)
 		dvti_text_add(&text, "%s: ", own);
 	else
@@ -60209,7 +60461,7 @@ DVTI_FN dvti_error_frame dvti_block_frame(const dvt_block *block) {
 	return frame;
 }
 
-static bool dvti_block_infer(dvt_block *block, dvt_array *x) {
+DVTI_FN bool dvti_block_infer(dvt_block *block, dvt_array *x) {
 	bool good = block->desc.infer(block, block->desc.user, x) == DVT_OK;
 	if (!good && dvt_error_code() == DVT_OK)
 		dvti_fail(DVT_ERR_SHAPE, "the infer function failed without an error, for x %s",
@@ -60222,6 +60474,8 @@ static bool dvti_block_infer(dvt_block *block, dvt_array *x) {
 static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
 	bool waiting = false, unknown = false;
 	size_t i;
+	if (dvti_inferring())
+		return dvti_infer_prepare(block, x);
 	for (i = 0; i < block->n_param; i++)
 		if (dvti_atomic_load(&block->param[i]->state) == DVTI_PARAM_DEFERRED) {
 			if (!dvti_param_is_on("dvt_param_data", block->param[i], dvt_ctx_of(x)))
@@ -60240,6 +60494,12 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
 }
 
 static DVTI_TLS dvti_nesting dvti_forwards;
+
+DVTI_FN int dvti_forwards_now(void) {
+	int depth = dvti_nesting_enter(&dvti_forwards);
+	dvti_nesting_leave(&dvti_forwards, depth);
+	return depth;
+}
 
 static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x, dvti_forward_fn forward,
 									 void *user, int depth) {
@@ -60265,6 +60525,7 @@ DVTI_FN dvt_array *dvti_block_forward(dvt_block *net, dvt_array *x, dvti_forward
 	dvt_array *y = NULL;
 	int depth;
 	depth = dvti_nesting_enter(&dvti_forwards);
+	dvti_infer_enter(depth);
 	scope = dvt_scope_begin();
 	/* Errors name only the innermost block, not those around it. */
 	outer = dvti_set_error_frame(none);
@@ -60431,9 +60692,15 @@ static int64_t dvti_child_index(const dvt_block *parent, const dvt_block *child)
 }
 
 static void dvti_summary_param(dvt_block_cost *cost, const dvt_param *p) {
-	int64_t n = dvt_shape_size(p->shape);
+	int64_t n = dvt_shape_size(dvt_param_shape(p));
 	*(p->grad_req == DVT_GRAD_NULL ? &cost->fixed : &cost->trained) += n;
 	cost->param_bytes += n * dvt_dtype_size(p->dtype);
+}
+
+/* Sums of inputs that no machine could compute stay at INT64_MAX. */
+static void dvti_summary_add(int64_t *sum, int64_t n) {
+	if (!dvti_sum(*sum, n, sum))
+		*sum = INT64_MAX;
 }
 
 static void dvti_summary_visit(void *user, dvt_block *block, dvt_array *y) {
@@ -60467,6 +60734,7 @@ static void dvti_summary_hear(void *user, const dvti_event *event) {
 	dvti_summary *s = (dvti_summary *)user;
 	const dvti_matrices *product = event->product;
 	dvt_block_cost *cost;
+	double products;
 	int i;
 	if (event->kind != DVTI_EVENT_LAUNCH || !s->depth || s->exhausted)
 		return;
@@ -60476,10 +60744,12 @@ static void dvti_summary_hear(void *user, const dvti_event *event) {
 		cost->result_bytes += product->n * product->m * dvt_dtype_size(product->dtype);
 		return;
 	}
-	cost->multiply_adds += (int64_t)dvti_multiply_adds(event->launch);
+	products = dvti_multiply_adds(event->launch);
+	dvti_summary_add(&cost->multiply_adds, products < 9e18 ? (int64_t)products : INT64_MAX);
 	for (i = 0; i < event->launch->n_out; i++) {
 		const dvti_view *out = &event->launch->out[i];
-		cost->result_bytes += dvti_extents(out->dim, out->ndim) * dvt_dtype_size(out->dtype);
+		dvti_summary_add(&cost->result_bytes,
+						 dvti_extents(out->dim, out->ndim) * dvt_dtype_size(out->dtype));
 	}
 }
 
@@ -60561,37 +60831,48 @@ static bool dvti_params_all_ready(const dvt_params *params) {
 	return true;
 }
 
-/* Runs the net on zeros and records the result and the operations of every block. Running
-   statistics stay unchanged. Initial values are drawn in a pass of their own, whose operations do
-   not count. */
-static dvt_status dvti_summary_run(dvti_summary *s, dvt_block *net, dvt_params *params) {
+/* Runs the net on zeros, for forward functions that read values. Running statistics stay unchanged.
+   Initial values are drawn in a pass of their own, whose operations do not count. */
+static dvt_status dvti_summary_compute(dvti_summary *s, dvt_block *net, dvt_params *params,
+									   dvti_tracer tracer) {
 	dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_OFF);
-	dvti_listener listener, heard;
-	dvti_tracer tracer, before;
+	dvti_tracer before;
 	dvt_ctx ctx = dvt_default_ctx();
 	dvt_array *x, *y;
 	int passes = dvti_params_all_ready(params) ? 1 : 2;
 	if (params->count && params->item[0]->ctxs.n)
 		ctx = params->item[0]->ctxs.ctx[0];
+	x = dvti_array_new(s->function, s->input, DVT_F32, ctx);
+	x = x ? dvt_fill(x, 0) : NULL;
+	before = dvti_set_tracer(tracer);
+	do {
+		s->count = s->depth = 0;
+		y = x ? dvt_block_forward(net, x) : NULL;
+	} while (y && --passes);
+	dvti_set_tracer(before);
+	dvt_record_end(&record);
+	return y ? DVT_OK : dvti_failure();
+}
+
+/* Records the result and the operations of every block. */
+static dvt_status dvti_summary_run(dvti_summary *s, dvt_block *net, dvt_params *params) {
+	dvti_listener listener, heard;
+	dvti_tracer tracer;
+	dvt_status status;
+	bool needs_values = false;
 	tracer.visit = dvti_summary_visit;
 	tracer.user = s;
 	tracer.function = s->function;
 	listener.hear = dvti_summary_hear;
 	listener.user = s;
-	x = dvti_array_new(s->function, s->input, DVT_F32, ctx);
-	x = x ? dvt_fill(x, 0) : NULL;
-	before = dvti_set_tracer(tracer);
 	heard = dvti_listen_here(listener);
-	do {
-		s->count = s->depth = 0;
-		y = x ? dvt_block_forward(net, x) : NULL;
-	} while (y && --passes);
+	status = dvti_infer_net(net, s->input, DVT_F32, tracer, NULL, &needs_values);
+	if (needs_values)
+		status = dvti_summary_compute(s, net, params, tracer);
 	dvti_listen_here(heard);
-	dvti_set_tracer(before);
-	dvt_record_end(&record);
-	if (y && s->exhausted)
+	if (status == DVT_OK && s->exhausted)
 		return dvti_fail_memory(s->function, (int64_t)(sizeof *s->row * s->count));
-	return y ? DVT_OK : dvti_failure();
+	return status;
 }
 
 /* Fills rows and totals; the caller frees the rows. */
@@ -60612,8 +60893,8 @@ static dvt_status dvti_summary_make(dvti_summary *s, const char *function, dvt_b
 	for (i = 0; status == DVT_OK && i < params->count; i++)
 		dvti_summary_param(&s->total, params->item[i]);
 	for (i = 0; status == DVT_OK && i < s->count; i++) {
-		s->total.result_bytes += s->row[i].cost.result_bytes;
-		s->total.multiply_adds += s->row[i].cost.multiply_adds;
+		dvti_summary_add(&s->total.result_bytes, s->row[i].cost.result_bytes);
+		dvti_summary_add(&s->total.multiply_adds, s->row[i].cost.multiply_adds);
 	}
 	dvt_scope_end(&scope);
 	return status;
@@ -60646,6 +60927,334 @@ DVT_API dvt_status dvt_block_measure(dvt_block *net, dvt_shape input, dvt_block_
 	return status;
 }
 /* ==== end dvt_block_print.c ==== */
+/* ==== begin src/6_nn/dvt_infer_shapes.c ==== */
+/* The shapes of a net, without computing: dvt_block_infer_shapes runs forward on arrays without
+   memory (2_core/dvt_meta.c), so blocks need no function of their own for it.
+
+   While a thread infers, shapes that are set stay in its dvti_inference, and parameters have an
+   array without memory in place of their copies. At the end all parameters change, or none. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/6_nn/dvt_infer_shapes.c"
+#endif
+
+typedef struct dvti_inferred {
+	dvt_param *param; /* owned */
+	dvt_shape shape;
+	bool ran;        /* its block ran: if it is deferred, its values are drawn at the end */
+	dvt_array *data; /* owned; NULL until a block reads it */
+} dvti_inferred;
+
+/* In allocated memory, because an exception may end a forward function: see dvti_infer_enter. */
+typedef struct dvti_inference {
+	const char *function;
+	dvti_inferred *item; /* in the order in which blocks ran, which is the order of drawing */
+	size_t count, capacity, latest;
+	dvti_device *model;
+	int depth; /* of its forward pass; -1 before */
+	/* state of the thread before */
+	dvti_meta_state meta;
+	dvt_ctx_guard ctx;
+	dvt_record_guard record;
+	dvti_tracer tracer;
+	bool attempts;
+	dvti_attempt attempt;
+} dvti_inference;
+
+static DVTI_TLS dvti_inference *dvti_inference_here;
+
+DVTI_FN bool dvti_inferring(void) {
+	return dvti_inference_here != NULL;
+}
+
+/* ---- shapes and arrays of parameters ---- */
+/* Searches from the latest result on: blocks read their parameters in the order of the list. */
+static dvti_inferred *dvti_infer_find(dvti_inference *s, const dvt_param *p) {
+	size_t i;
+	for (i = 0; i < s->count; i++) {
+		size_t at = s->latest + i < s->count ? s->latest + i : s->latest + i - s->count;
+		if (s->item[at].param == p) {
+			s->latest = at;
+			return &s->item[at];
+		}
+	}
+	return NULL;
+}
+
+/* Returns the entry of p, which is new if there is none; NULL with HOST_MEMORY set. */
+static dvti_inferred *dvti_infer_entry(dvti_inference *s, dvt_param *p) {
+	dvti_inferred *item = dvti_infer_find(s, p);
+	if (item)
+		return item;
+	if (!dvti_grow((void **)&s->item, &s->capacity, s->count + 1, sizeof *s->item)) {
+		dvti_fail_memory(s->function, (int64_t)(sizeof *s->item * (s->count + 1)));
+		return NULL;
+	}
+	item = &s->item[s->count];
+	item->shape = dvt_param_shape(p);
+	item->param = (dvt_param *)dvti_own(p);
+	item->ran = false;
+	item->data = NULL;
+	s->latest = s->count++;
+	return item;
+}
+
+DVTI_FN bool dvti_inferred_shape(const dvt_param *p, dvt_shape *shape) {
+	dvti_inferred *item = dvti_inference_here ? dvti_infer_find(dvti_inference_here, p) : NULL;
+	if (item)
+		*shape = item->shape;
+	return item != NULL;
+}
+
+DVTI_FN bool dvti_infer_set_shape(dvt_param *p, dvt_shape shape) {
+	dvti_inferred *item = dvti_infer_entry(dvti_inference_here, p);
+	if (item)
+		item->shape = shape;
+	return item != NULL;
+}
+
+static bool dvti_param_deferred(dvt_param *p) {
+	return dvti_atomic_load(&p->state) == DVTI_PARAM_DEFERRED;
+}
+
+DVTI_FN dvt_array *dvti_infer_data(const char *function, dvt_param *p) {
+	dvti_inferred *item = dvti_infer_entry(dvti_inference_here, p);
+	dvt_ctx meta = {DVT_DEVICE_META, 0};
+	if (!item)
+		return NULL;
+	if (!dvti_shape_known(item->shape) || (dvti_param_deferred(p) && !item->ran)) {
+		dvti_param_not_ready(function, p);
+		return NULL;
+	}
+	if (!item->data && (item->data = dvti_array_new(function, item->shape, p->dtype, meta)) != NULL)
+		dvti_scope_take(item->data);
+	return item->data;
+}
+
+DVTI_FN bool dvti_infer_prepare(dvt_block *block, dvt_array *x) {
+	bool waiting = false, unknown = false;
+	dvti_inferred *item;
+	size_t i;
+	for (i = 0; i < block->n_param; i++)
+		if (!dvti_param_ready(block->param[i])) {
+			waiting = true;
+			unknown = unknown || !dvti_shape_known(dvt_param_shape(block->param[i]));
+		}
+	if (!waiting)
+		return true;
+	if (!dvti_is_meta(x->storage->device)) {
+		dvti_fail(DVT_ERR_CONTEXT,
+				  "x is %s while %s runs the net on arrays without values; make it on the context "
+				  "of the block's input (dvt_ctx_of)",
+				  dvti_describe(x), dvti_inference_here->function);
+		return false;
+	}
+	if (unknown && block->desc.infer && !dvti_block_infer(block, x))
+		return false;
+	for (i = 0; i < block->n_param; i++) {
+		dvt_param *p = block->param[i];
+		if (dvti_param_ready(p))
+			continue;
+		if (!dvti_param_shape_ready("dvt_block_initialize", p, dvt_param_shape(p)) ||
+			!(item = dvti_infer_entry(dvti_inference_here, p)))
+			return false;
+		item->ran = true;
+	}
+	return true;
+}
+
+/* ---- the end: all parameters or none ---- */
+/* Plans one parameter. Another thread may have changed it meanwhile. */
+static bool dvti_infer_plan(const char *function, const dvti_inferred *item, dvti_plan *plan) {
+	dvt_param *p = item->param;
+	if (!dvti_shape_accepts(p->shape, item->shape)) {
+		dvti_fail(DVT_ERR_SHAPE,
+				  "%s: Parameter '%s' needs shape %s for this input, and another thread gave it "
+				  "%s; use one shape of input in all threads",
+				  function, dvti_param_name(p), dvti_shape_text(item->shape),
+				  dvti_shape_text(p->shape));
+		return false;
+	}
+	if (!item->ran || !dvti_param_deferred(p))
+		return true;
+	plan->param = p;
+	plan->init = p->pending;
+	plan->shape = item->shape;
+	plan->ctxs = p->ctxs;
+	plan->sums = p->sums;
+	return dvti_plan_draw(function, plan);
+}
+
+static dvt_status dvti_infer_commit(const dvti_inference *s) {
+	dvti_plan *plans = dvti_plans_new(s->function, s->count);
+	bool good = plans != NULL;
+	size_t i;
+	dvti_params_lock();
+	for (i = 0; good && i < s->count; i++)
+		good = dvti_infer_plan(s->function, &s->item[i], &plans[i]);
+	for (i = 0; good && i < s->count; i++) {
+		if (!dvti_param_ready(s->item[i].param))
+			s->item[i].param->shape = s->item[i].shape;
+		dvti_plan_commit_locked(&plans[i]);
+	}
+	dvti_params_unlock();
+	dvti_plans_drop(plans, s->count);
+	return good ? DVT_OK : dvti_failure();
+}
+
+/* ---- the state of a thread ---- */
+static void dvti_infer_free(dvti_inference *s) {
+	size_t i;
+	for (i = 0; i < s->count; i++) {
+		dvti_disown(s->item[i].data);
+		dvti_disown(s->item[i].param);
+	}
+	dvti_free(s->item);
+	dvti_free(s);
+}
+
+/* Begins an inference of this thread in place of `model`, in predict mode. The default context
+   changes with it if it is the model. Takes over the use of the model. */
+static dvti_inference *dvti_infer_begin(dvti_device *model, dvti_tracer tracer, bool attempts) {
+	dvti_inference *s = (dvti_inference *)dvti_alloc_zero(sizeof *s);
+	dvt_ctx meta = {DVT_DEVICE_META, 0};
+	dvti_meta_state state;
+	if (!s) {
+		dvti_fail_memory(tracer.function, (int64_t)sizeof *s);
+		dvti_device_end(model);
+		return NULL;
+	}
+	s->function = tracer.function;
+	s->model = state.model = model;
+	s->depth = -1;
+	state.read = false;
+	s->meta = dvti_meta_swap(state);
+	s->ctx = dvt_ctx_scope_begin(dvt_ctx_equal(dvt_default_ctx(), model->ctx) ? meta
+																			  : dvt_default_ctx());
+	s->record = dvt_record_begin(DVT_OFF, DVT_OFF);
+	s->tracer = dvti_set_tracer(tracer);
+	s->attempts = attempts;
+	if (attempts)
+		s->attempt = dvti_attempt_begin();
+	dvti_inference_here = s;
+	return s;
+}
+
+/* Ends an attempt. Repeats its failure as an error, unless it needs values. */
+static void dvti_infer_judge(dvti_inference *s, dvt_status status, bool read) {
+	char text[1024];
+	snprintf(text, sizeof text, "%s", dvt_error());
+	dvti_attempt_end(&s->attempt);
+	if (status != DVT_OK && !read)
+		dvti_fail(status, "%s", s->attempt.clean ? text : s->function);
+}
+
+/* Restores the state before. Returns whether a forward function asked for values. */
+static bool dvti_infer_end(dvti_inference *s) {
+	dvti_meta_state state;
+	dvti_inference_here = NULL;
+	dvti_set_tracer(s->tracer);
+	dvt_record_end(&s->record);
+	dvt_ctx_scope_end(&s->ctx);
+	state = dvti_meta_swap(s->meta);
+	dvti_device_end(s->model);
+	return state.read;
+}
+
+/* A forward pass at or above the depth of the inference's own: that one has ended without a
+   return. */
+DVTI_FN void dvti_infer_enter(int depth) {
+	dvti_inference *s = dvti_inference_here;
+	if (!s || depth < 0)
+		return;
+	if (s->depth < 0)
+		s->depth = depth;
+	else if (depth <= s->depth) {
+		dvti_infer_end(s);
+		if (s->attempts)
+			dvti_attempt_end(&s->attempt);
+		dvti_infer_free(s);
+	}
+}
+
+/* ---- running ---- */
+/* Returns the device whose place the arrays take: where the first parameter is or will be, or the
+   default context. The caller ends its use. */
+static dvti_device *dvti_infer_model(const char *function, dvt_block *net) {
+	dvt_params *params = dvt_block_collect_params(net, NULL);
+	dvt_ctx ctx = dvt_default_ctx();
+	dvt_ctx_list ctxs;
+	if (!params)
+		return NULL;
+	if (params->count) {
+		ctxs = dvt_param_ctxs(params->item[0]);
+		if (ctxs.n)
+			ctx = ctxs.ctx[0];
+	}
+	return dvti_device_begin(function, ctx);
+}
+
+static dvt_status dvti_infer_forward(const char *function, dvt_block *net, dvt_shape input,
+									 dvt_dtype dtype, dvt_shape *out) {
+	dvt_ctx meta = {DVT_DEVICE_META, 0};
+	dvt_array *x = dvti_array_new(function, input, dtype, meta);
+	dvt_array *y = x ? dvt_block_forward(net, x) : NULL;
+	if (y)
+		*out = y->shape;
+	return y ? DVT_OK : dvti_failure();
+}
+
+static dvt_status dvti_infer_alone(dvt_block *net, dvt_shape input, dvt_dtype dtype,
+								   dvti_tracer tracer, dvt_shape *out, bool *needs_values) {
+	dvti_device *model = dvti_infer_model(tracer.function, net);
+	dvti_inference *s = model ? dvti_infer_begin(model, tracer, needs_values != NULL) : NULL;
+	dvt_status status;
+	bool read;
+	if (!s)
+		return dvti_failure();
+	status = dvti_infer_forward(s->function, net, input, dtype, out);
+	if (dvti_inference_here != s)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "%s: a forward function switched to another stack, such as a coroutine's; "
+						 "run the net once with dvt_block_forward instead",
+						 tracer.function);
+	read = dvti_infer_end(s);
+	if (read) /* also if forward has a result: it may depend on the values */
+		status = DVT_ERR_VALUE;
+	if (needs_values) {
+		*needs_values = read;
+		dvti_infer_judge(s, status, read);
+	}
+	if (status == DVT_OK)
+		status = dvti_infer_commit(s);
+	dvti_infer_free(s);
+	return status;
+}
+
+DVTI_FN dvt_status dvti_infer_net(dvt_block *net, dvt_shape input, dvt_dtype dtype,
+								  dvti_tracer tracer, dvt_shape *out, bool *needs_values) {
+	dvt_scope_guard scope = dvt_scope_begin();
+	dvt_shape result;
+	dvt_status status;
+	dvti_infer_enter(dvti_forwards_now());
+	if (dvti_inference_here) /* within a forward function: the outer call sets the shapes */
+		status = dvti_infer_forward(tracer.function, net, input, dtype, &result);
+	else
+		status = dvti_infer_alone(net, input, dtype, tracer, &result, needs_values);
+	if (status == DVT_OK && out)
+		*out = result;
+	dvt_scope_end(&scope);
+	return status;
+}
+
+DVT_API dvt_status dvt_block_infer_shapes(dvt_block *net, dvt_shape input, dvt_dtype dtype,
+										  dvt_shape *output) {
+	dvti_tracer tracer;
+	memset(&tracer, 0, sizeof tracer);
+	tracer.function = "dvt_block_infer_shapes";
+	return net ? dvti_infer_net(net, input, dtype, tracer, output, NULL)
+			   : dvti_null(tracer.function, "net");
+}
+/* ==== end dvt_infer_shapes.c ==== */
 /* ==== begin src/6_nn/dvt_initialize.c ==== */
 /* Initial values: the distribution of each kind, the choice for a parameter, and the time of
    drawing. */
@@ -60780,7 +61389,7 @@ DVTI_FN dvt_array *dvti_init_draw(const char *function, const dvt_param *p, dvt_
 }
 
 /* ---- plans ---- */
-static bool dvti_plan_draw(const char *function, dvti_plan *plan) {
+DVTI_FN bool dvti_plan_draw(const char *function, dvti_plan *plan) {
 	dvt_scope_guard scope = dvt_scope_begin();
 	dvt_array *values = dvti_init_draw(function, plan->param, plan->init, plan->shape);
 	bool good = values && dvti_plan_fill(plan, values);
@@ -60788,19 +61397,24 @@ static bool dvti_plan_draw(const char *function, dvti_plan *plan) {
 	return good;
 }
 
+DVTI_FN bool dvti_param_shape_ready(const char *function, const dvt_param *p, dvt_shape shape) {
+	if (dvti_shape_known(shape))
+		return true;
+	dvti_fail(DVT_ERR_UNINITIALIZED,
+			  "%s: Cannot initialize Parameter '%s' because its shape %s has unknown extents; "
+			  "give in_units, in_channels and the like, or set it in the block's infer "
+			  "function with dvt_param_set_shape",
+			  function, dvti_param_name(p), dvti_shape_text(shape));
+	return false;
+}
+
 static bool dvti_param_finish_locked(const char *function, dvt_param *p) {
 	dvti_plan *plan;
 	bool good;
 	if (dvti_atomic_load(&p->state) != DVTI_PARAM_DEFERRED)
 		return true;
-	if (!dvti_shape_known(p->shape)) {
-		dvti_fail(DVT_ERR_UNINITIALIZED,
-				  "%s: Cannot initialize Parameter '%s' because its shape %s has unknown extents; "
-				  "give in_units, in_channels and the like, or set it in the block's infer "
-				  "function with dvt_param_set_shape",
-				  function, dvti_param_name(p), dvti_shape_text(p->shape));
+	if (!dvti_param_shape_ready(function, p, p->shape))
 		return false;
-	}
 	if (!(plan = dvti_plans_new(function, 1)))
 		return false;
 	plan->param = p;
@@ -60929,7 +61543,7 @@ static bool dvti_map_matches(const char *pattern, const char *name, const char *
 }
 
 /* Adds the name `pattern`, with its * replaced by the text, to those of array `file`. */
-static bool dvti_map_add(dvti_load *load, int file, const char *pattern, const char *star,
+static bool dvti_map_add(dvti_load *load, int file, int pair, const char *pattern, const char *star,
 						 size_t length) {
 	const char *at = strchr(pattern, '*');
 	size_t head = at ? (size_t)(at - pattern) : strlen(pattern),
@@ -60947,6 +61561,7 @@ static bool dvti_map_add(dvti_load *load, int file, const char *pattern, const c
 	snprintf(name + head + (at ? length : 0), bytes - head - (at ? length : 0), "%s",
 			 at ? at + 1 : "");
 	load->target[load->n_target].name = name;
+	load->target[load->n_target].pair = pair;
 	load->target[load->n_target++].file = file;
 	return true;
 }
@@ -60970,14 +61585,16 @@ static bool dvti_map_check(const dvti_load *load) {
 
 /* Collects the names that the map gives to array `file`. */
 static bool dvti_map_array(dvti_load *load, int file) {
-	const char *name = dvt_array_list_name(load->file, file), *const * pair, *star;
+	const char *name = dvt_array_list_name(load->file, file), *const *map = load->options.map;
+	const char *star;
 	size_t length, before = load->n_target;
-	for (pair = load->options.map; pair[0]; pair += 2)
-		if (dvti_map_matches(pair[0], name, &star, &length) &&
-			!dvti_map_add(load, file, pair[1], star, length))
+	int pair;
+	for (pair = 0; map[2 * pair]; pair++)
+		if (dvti_map_matches(map[2 * pair], name, &star, &length) &&
+			!dvti_map_add(load, file, pair, map[2 * pair + 1], star, length))
 			return false;
 	return load->n_target > before ||
-		   dvti_map_add(load, file, dvti_load_plain_name(load, file), "", 0);
+		   dvti_map_add(load, file, -1, dvti_load_plain_name(load, file), "", 0);
 }
 
 /* Finds the array that sets one parameter. */
@@ -61022,6 +61639,35 @@ DVTI_FN bool dvti_map_leaves_out(const dvti_load *load, int file) {
 		if (load->target[i].file == file && !*load->target[i].name)
 			return true;
 	return false;
+}
+
+DVTI_FN int dvti_map_pairs(const dvti_load *load) {
+	int n = 0;
+	while (load->options.map && load->options.map[2 * n])
+		n++;
+	return n;
+}
+
+static bool dvti_map_names_param(const dvti_load *load, const char *name) {
+	size_t k;
+	for (k = 0; k < load->named.count; k++)
+		if (strcmp(load->named.item[k].name, name) == 0)
+			return true;
+	return false;
+}
+
+DVTI_FN dvti_pair_fault dvti_map_judge(const dvti_load *load, int pair) {
+	dvti_pair_fault fault = DVTI_PAIR_WITHOUT_ARRAY;
+	size_t i;
+	if (!*load->options.map[2 * pair + 1])
+		return DVTI_PAIR_GOOD;
+	for (i = 0; i < load->n_target; i++)
+		if (load->target[i].pair == pair) {
+			if (dvti_map_names_param(load, load->target[i].name))
+				return DVTI_PAIR_GOOD;
+			fault = DVTI_PAIR_WITHOUT_PARAM;
+		}
+	return fault;
 }
 /* ==== end dvt_load_map.c ==== */
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
@@ -61230,10 +61876,11 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 }
 /* ==== end dvt_load_match.c ==== */
 /* ==== begin src/6_nn/dvt_load_report.c ==== */
-/* What keeps a file from fitting a net: names that are missing in either, other shapes, other
-   dtypes. One error tells all of it. If there is one kind of fault, the sentence is MXNet's. */
+/* What keeps a file from fitting a net: names that are missing in either, pairs of the map without
+   effect, other shapes, other dtypes. One error tells all of it. If there is one kind of fault, the
+   sentence is MXNet's. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/6_nn/dvt_load_report.c"
+#line 4 "src/6_nn/dvt_load_report.c"
 #endif
 
 static bool dvti_load_has(const dvti_load *load, const dvt_param *p) {
@@ -61312,6 +61959,26 @@ static bool dvti_load_other_dtype(const dvti_load *load, int k) {
 	return saved && !load->options.cast_dtype && saved->dtype != load->named.item[k].param->dtype;
 }
 
+/* Returns whether one of the pair's arrays is reported as not in the net. */
+static bool dvti_pair_has_extra(const dvti_load *load, int pair) {
+	size_t i;
+	for (i = 0; i < load->n_target; i++)
+		if (load->target[i].pair == pair && dvti_load_is_extra(load, load->target[i].file))
+			return true;
+	return false;
+}
+
+static bool dvti_load_idle_pair(const dvti_load *load, int pair) {
+	dvti_pair_fault fault = dvti_map_judge(load, pair);
+	if (fault == DVTI_PAIR_WITHOUT_PARAM)
+		return !load->options.ignore_extra && !dvti_pair_has_extra(load, pair);
+	return fault == DVTI_PAIR_WITHOUT_ARRAY && !load->options.allow_missing;
+}
+
+static bool dvti_load_ignored_pair(const dvti_load *load, int pair) {
+	return dvti_map_judge(load, pair) != DVTI_PAIR_GOOD;
+}
+
 /* ---- lists of faults ---- */
 typedef struct dvti_faults {
 	const dvti_load *load;
@@ -61352,6 +62019,14 @@ static const char *dvti_faults_file_name(const void *user, int i) {
 	return dvti_report_name(faults->load, dvti_faults_at(faults, i));
 }
 
+static const char *dvti_faults_pair(const void *user, int i) {
+	const dvti_faults *faults = (const dvti_faults *)user;
+	const char *const *pair = faults->load->options.map + 2 * dvti_faults_at(faults, i);
+	char *both = dvti_name_buffer();
+	snprintf(both, DVTI_NAME_SIZE, "%.28s' as '%.28s", pair[0], pair[1]);
+	return both;
+}
+
 static const char *dvti_report_net_name(const void *user, int i) {
 	return ((const dvti_load *)user)->named.item[i].name;
 }
@@ -61388,6 +62063,31 @@ static void dvti_report_extra(dvti_text *text, const dvti_faults *extra) {
 		extra->n > 1 ? "are" : "is",
 		dvti_brief(known, sizeof known, (int)load->named.count, dvti_report_net_name, load),
 		extra->n > 1 ? "them" : "it");
+}
+
+static void dvti_report_pairs(dvti_text *text, const dvti_faults *pairs) {
+	const dvti_load *load = pairs->load;
+	char names[DVTI_REPORT_LIST], known[DVTI_REPORT_LIST];
+	dvti_text_add(text,
+				  "The map's %s %s set%s nothing. '%.200s' contains parameters: %s. Correct the "
+				  "names, or set allow_missing of dvt_block_load_with to ignore pairs without an "
+				  "array, ignore_extra for those without a parameter",
+				  pairs->n > 1 ? "pairs" : "pair",
+				  dvti_brief(names, sizeof names, pairs->n, dvti_faults_pair, pairs),
+				  pairs->n > 1 ? "" : "s", load->path,
+				  dvti_brief(known, sizeof known, dvt_array_list_len(load->file),
+							 dvti_report_file_name, load));
+}
+
+/* Pairs that the options ignore may still be typing errors. */
+static void dvti_warn_pairs(const dvti_load *load) {
+	dvti_faults pairs = dvti_faults_of(load, dvti_load_ignored_pair, dvti_map_pairs(load));
+	char names[DVTI_REPORT_LIST];
+	if (pairs.n)
+		dvti_log(DVT_LOG_WARNING, "%s: the map's %s %s set%s nothing from '%.200s'; ignored",
+				 load->function, pairs.n > 1 ? "pairs" : "pair",
+				 dvti_brief(names, sizeof names, pairs.n, dvti_faults_pair, &pairs),
+				 pairs.n > 1 ? "" : "s", load->path);
 }
 
 /* Lists up to 4 parameters with both shapes. */
@@ -61440,7 +62140,8 @@ static void dvti_report_dtypes(dvti_text *text, const dvti_faults *dtypes) {
 #define DVTI_REPORT_BRIEF 180 /* bytes of each list: an error has at most 1023 */
 
 static void dvti_report_all(dvti_text *text, const dvti_faults *missing, const dvti_faults *extra,
-							const dvti_faults *shapes, const dvti_faults *dtypes) {
+							const dvti_faults *pairs, const dvti_faults *shapes,
+							const dvti_faults *dtypes) {
 	char names[DVTI_REPORT_BRIEF];
 	dvti_text_add(text, "'%.200s' does not fit the net.", missing->load->path);
 	if (missing->n)
@@ -61449,6 +62150,11 @@ static void dvti_report_all(dvti_text *text, const dvti_faults *missing, const d
 	if (extra->n)
 		dvti_text_add(text, " Not in the net: %s (ignore_extra ignores them, map renames them).",
 					  dvti_brief(names, sizeof names, extra->n, dvti_faults_file_name, extra));
+	if (pairs->n)
+		dvti_text_add(text,
+					  " Pairs of the map that set nothing: %s (allow_missing, ignore_extra ignore "
+					  "them).",
+					  dvti_brief(names, sizeof names, pairs->n, dvti_faults_pair, pairs));
 	if (shapes->n) {
 		dvti_text_add(text, " Other shapes: ");
 		dvti_report_shape_list(text, shapes);
@@ -61465,26 +62171,31 @@ DVTI_FN bool dvti_load_report(const dvti_load *load) {
 	int ours = (int)load->named.count, theirs = dvt_array_list_len(load->file), kinds;
 	dvti_faults missing = dvti_faults_of(load, dvti_load_misses, ours);
 	dvti_faults extra = dvti_faults_of(load, dvti_load_is_extra, theirs);
+	dvti_faults pairs = dvti_faults_of(load, dvti_load_idle_pair, dvti_map_pairs(load));
 	dvti_faults shapes = dvti_faults_of(load, dvti_load_other_shape, ours);
 	dvti_faults dtypes = dvti_faults_of(load, dvti_load_other_dtype, ours);
 	char sentence[1000];
 	dvti_text text = dvti_text_begin(sentence, sizeof sentence);
-	kinds = (missing.n > 0) + (extra.n > 0) + (shapes.n > 0) + (dtypes.n > 0);
-	if (kinds == 0)
+	kinds = (missing.n > 0) + (extra.n > 0) + (pairs.n > 0) + (shapes.n > 0) + (dtypes.n > 0);
+	if (kinds == 0) {
+		dvti_warn_pairs(load);
 		return true;
+	}
 	if (kinds > 1)
-		dvti_report_all(&text, &missing, &extra, &shapes, &dtypes);
+		dvti_report_all(&text, &missing, &extra, &pairs, &shapes, &dtypes);
 	else if (missing.n)
 		dvti_report_missing(&text, &missing);
 	else if (extra.n)
 		dvti_report_extra(&text, &extra);
+	else if (pairs.n)
+		dvti_report_pairs(&text, &pairs);
 	else if (shapes.n)
 		dvti_report_shapes(&text, &shapes);
 	else
 		dvti_report_dtypes(&text, &dtypes);
-	dvti_fail(missing.n || extra.n ? DVT_ERR_NAME
-			  : shapes.n           ? DVT_ERR_SHAPE
-								   : DVT_ERR_DTYPE,
+	dvti_fail(missing.n || extra.n || pairs.n ? DVT_ERR_NAME
+			  : shapes.n                      ? DVT_ERR_SHAPE
+											  : DVT_ERR_DTYPE,
 			  "%s: %s", load->function, sentence);
 	return false;
 }
@@ -62603,6 +63314,8 @@ DVT_API dvt_shape dvt_param_shape(const dvt_param *p) {
 		dvti_null("dvt_param_shape", "p");
 		return shape;
 	}
+	if (dvti_inferred_shape(p, &shape))
+		return shape;
 	dvti_params_lock();
 	shape = p->shape;
 	dvti_params_unlock();
@@ -62610,23 +63323,26 @@ DVT_API dvt_shape dvt_param_shape(const dvt_param *p) {
 }
 
 DVT_API dvt_ctx_list dvt_param_ctxs(const dvt_param *p) {
-	dvt_ctx_list none;
-	memset(&none, 0, sizeof none);
-	if (p)
-		return p->ctxs;
-	dvti_null("dvt_param_ctxs", "p");
-	return none;
+	dvt_ctx_list ctxs;
+	memset(&ctxs, 0, sizeof ctxs);
+	if (!p) {
+		dvti_null("dvt_param_ctxs", "p");
+		return ctxs;
+	}
+	dvti_params_lock(); /* another thread's first forward pass may be initializing it */
+	ctxs = p->ctxs;
+	dvti_params_unlock();
+	return ctxs;
 }
 
-static void dvti_param_not_ready(const char *function, const dvt_param *p) {
+DVTI_FN void dvti_param_not_ready(const char *function, const dvt_param *p) {
 	if (dvti_atomic_load((dvti_atomic *)&p->state) == DVTI_PARAM_DEFERRED)
 		dvti_fail(
 			DVT_ERR_UNINITIALIZED,
 			"%s: Parameter '%s' has not been initialized yet because initialization was deferred "
 			"(its shape is %s): its values are set during the first forward pass. Pass one batch "
-			"of data through the network before its parameters are used, or give in_units, "
-			"in_channels "
-			"and the like when making the layers",
+			"of data through the network, or call dvt_block_infer_shapes, before its parameters "
+			"are used; or give in_units, in_channels and the like when making the layers",
 			function, dvti_param_name(p), dvti_shape_text(p->shape));
 	else
 		dvti_fail(
@@ -62648,11 +63364,8 @@ static void dvti_param_elsewhere(const char *function, const dvt_param *p, dvt_c
 }
 
 DVTI_FN bool dvti_param_is_on(const char *function, const dvt_param *p, dvt_ctx ctx) {
-	dvt_ctx_list ctxs;
+	dvt_ctx_list ctxs = dvt_param_ctxs(p);
 	int i;
-	dvti_params_lock(); /* another thread's first forward pass may be initializing it */
-	ctxs = p->ctxs;
-	dvti_params_unlock();
 	for (i = 0; i < ctxs.n; i++)
 		if (dvt_ctx_equal(ctxs.ctx[i], ctx))
 			return true;
@@ -62666,6 +63379,8 @@ DVTI_FN dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx
 		dvti_null(function, "p");
 		return NULL;
 	}
+	if ((ctx.type == DVT_DEVICE_META || ctx.type == DVT_DEVICE_DEFAULT) && dvti_inferring())
+		return dvti_infer_data(function, p);
 	if (!dvti_param_ready(p)) {
 		dvti_param_not_ready(function, p);
 		return NULL;
@@ -62767,19 +63482,23 @@ DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
 DVT_API dvt_status dvt_param_set_shape(dvt_param *p, dvt_shape shape) {
 	dvt_shape known;
 	int64_t bytes;
-	bool fits;
+	bool fits, kept = true;
 	if (!p)
 		return dvti_null("dvt_param_set_shape", "p");
 	if (!dvti_nbytes("dvt_param_set_shape", shape, p->dtype, &bytes))
 		return dvti_failure();
 	dvti_params_lock();
-	known = p->shape;
+	known = dvt_param_shape(p);
 	fits = dvti_shape_accepts(known, shape);
-	if (fits && !dvti_param_ready(p))
-		p->shape = shape;
+	if (fits && !dvti_param_ready(p)) {
+		if (dvti_inferring())
+			kept = dvti_infer_set_shape(p, shape);
+		else
+			p->shape = shape;
+	}
 	dvti_params_unlock();
 	if (fits)
-		return DVT_OK;
+		return kept ? DVT_OK : dvti_failure();
 	return dvti_fail(
 		DVT_ERR_SHAPE,
 		"dvt_param_set_shape: Parameter '%s' has shape %s and is given %s; expected the same "
@@ -66416,7 +67135,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 296 "src/devtensor_spine.h"
+#line 298 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -66457,7 +67176,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 298 "src/devtensor_spine.h"
+#line 300 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -67623,7 +68342,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 303 "src/devtensor_spine.h"
+#line 305 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -70950,7 +71669,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 318 "src/devtensor_spine.h"
+#line 320 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -71007,7 +71726,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 321 "src/devtensor_spine.h"
+#line 323 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -71220,6 +71939,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_block_initialize(...) dvt_note_status(dvt_block_initialize(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_reinitialize(...) dvt_note_status(dvt_block_reinitialize(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_forward(...) dvt_note_site(dvt_block_forward(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_block_infer_shapes(...) dvt_note_status(dvt_block_infer_shapes(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_print_summary(...) dvt_note_status(dvt_block_print_summary(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_measure(...) dvt_note_status(dvt_block_measure(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_save(...) dvt_note_status(dvt_block_save(__VA_ARGS__), __FILE__, __LINE__)
@@ -71523,7 +72243,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 325 "src/devtensor_spine.h"
+#line 327 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

@@ -202,6 +202,7 @@
 #define dvt_block_initialize(...) dvt_note_status(dvt_block_initialize(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_reinitialize(...) dvt_note_status(dvt_block_reinitialize(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_forward(...) dvt_note_site(dvt_block_forward(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_block_infer_shapes(...) dvt_note_status(dvt_block_infer_shapes(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_print_summary(...) dvt_note_status(dvt_block_print_summary(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_measure(...) dvt_note_status(dvt_block_measure(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_save(...) dvt_note_status(dvt_block_save(__VA_ARGS__), __FILE__, __LINE__)

@@ -201,6 +201,7 @@
 #undef dvt_block_initialize
 #undef dvt_block_reinitialize
 #undef dvt_block_forward
+#undef dvt_block_infer_shapes
 #undef dvt_block_print_summary
 #undef dvt_block_measure
 #undef dvt_block_save

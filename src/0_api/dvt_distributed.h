@@ -20,8 +20,8 @@ DVT_API dvt_status dvt_trainer_set_parts(dvt_trainer *trainer, int parts);
    on the context that computes it. Pass the same x and y until it returns false: at the end of the
    batch, or on errors, which dvt_error_code() distinguishes. dvt_trainer_step follows. Contexts
    take turns, so GPUs compute at the same time. Between the calls run forward and backward, once
-   for each part. Parameters must have values and shapes: run the net on one row before the first
-   batch, in predict mode.
+   for each part. Parameters must have values and shapes: call dvt_block_infer_shapes before the
+   first batch.
    Owns: the innermost scope.  Copies: rows to another context.  Waits: no.
    Errors: VALUE (parts are not set; another batch before the step), UNINITIALIZED, SHAPE (x and
    y). */

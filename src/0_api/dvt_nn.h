@@ -6,7 +6,7 @@
        dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(dvt_try_gpu(0)));
        dvt_array *y = dvt_block_forward(net, x); // computes on x's context
 
-   Input sizes are inferred at the first forward.
+   Input sizes are inferred at the first forward, or by dvt_block_infer_shapes.
    Owns: new objects belong to the innermost scope; a block owns its children and parameters.
    Errors of constructors: HOST_MEMORY, RANGE. */
 
@@ -249,9 +249,10 @@ DVT_API dvt_block *dvt_nn_instance_norm(bool scale);
 DVT_API dvt_block *dvt_nn_embedding(int64_t count, int64_t units);
 
 /* Describes a custom block. forward reads children and parameters through the functions below and
-   returns its result (owned by the current scope) or NULL. infer, optional, is called with the
-   first input to set unknown shapes (dvt_param_set_shape). describe, optional, writes the text for
-   printing and errors. release, optional, frees user. */
+   returns its result (owned by the current scope) or NULL. It makes its own arrays on
+   dvt_ctx_of(x). infer, optional, is called with the first input to set unknown shapes
+   (dvt_param_set_shape). describe, optional, writes the text for printing and errors. release,
+   optional, frees user. */
 typedef struct dvt_block_desc {
     const char *kind; /* required: "Residual"; also the prefix of parameter names, in lower case */
     dvt_array *(*forward)(dvt_block *self, void *user, dvt_array *x);
@@ -285,9 +286,9 @@ DVT_API const char *dvt_block_kind(const dvt_block *block);
 DVT_API void *dvt_block_user(const dvt_block *block);
 
 /* Sets the initial values on every context of the list (an empty list: the default context). If
-   shapes are not known yet, the first forward does it. Parameters that have values keep them, with
-   a warning in the log. A context that is named twice has one copy, and the gradients of its slices
-   add up between two steps of a trainer.
+   shapes are not known yet, the first forward does it, or dvt_block_infer_shapes. Parameters that
+   have values keep them, with a warning in the log. A context that is named twice has one copy, and
+   the gradients of its slices add up between two steps of a trainer.
    Values are drawn once, on cpu(0), and copied: all copies have the same bits. A parameter's own
    rule comes first, then init, then Uniform(0.07). */
 DVT_API dvt_status dvt_block_initialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs);
@@ -298,6 +299,20 @@ DVT_API dvt_status dvt_block_reinitialize(dvt_block *net, dvt_init init, dvt_ctx
    block refuses sets none of its sizes. */
 DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x);
 
+/* Sets all sizes that are not known yet, as the first forward of such an input would. Computes
+   nothing, and needs no memory for results. Initialized parameters get the values that this forward
+   would draw in predict mode. Others only get their shape: dvt_block_load or dvt_block_initialize
+   may follow. Random streams, running statistics, gradients and counters do not change otherwise.
+   *output, unless NULL, is the shape of the result.
+   Forward functions of the program run on arrays without values. The context of these has the type
+   DVT_DEVICE_META. It is also the default context if the net is on the default context. Such a
+   function makes its own arrays on dvt_ctx_of(x).
+   Copies: never.  Waits: no.
+   Errors: VALUE (a forward function reads a value: call dvt_block_forward instead), those of
+   dvt_block_forward; the message begins with the block that failed. A failing call sets no size. */
+DVT_API dvt_status dvt_block_infer_shapes(dvt_block *net, dvt_shape input, dvt_dtype dtype,
+                                          dvt_shape *output);
+
 /* Writes the net as Gluon prints it: Sequential(\n  (0): Dense(3 -> 1, linear)\n). Returns the
    length of the whole text. */
 DVT_API size_t dvt_block_format(const dvt_block *net, char *buffer, size_t size);
@@ -305,8 +320,10 @@ DVT_API size_t dvt_block_format(const dvt_block *net, char *buffer, size_t size)
 DVT_API void dvt_block_print(const dvt_block *net);
 /* Prints one line per block, for a float32 input of that shape: output shape, elements of trained
    and fixed parameters, memory of the results of the block's own operations, multiply-adds of its
-   own matrix products and convolutions. Totals follow. Computes on zeros, in predict mode; blocks
-   of the program count too. Errors: as dvt_block_forward. */
+   own matrix products and convolutions. Totals follow. Infers shapes as dvt_block_infer_shapes does
+   and sets them, so a large input takes no longer; the net need not be initialized. Blocks of the
+   program count too. If one reads values, the net computes on zeros. Errors: as
+   dvt_block_forward. */
 DVT_API dvt_status dvt_block_print_summary(dvt_block *net, dvt_shape input);
 
 /* Numbers of a net for one input. */
@@ -335,13 +352,16 @@ typedef struct dvt_load_options {
     /* NULL, or pairs of a name in the file and a name in the net, and then a NULL. One * stands for
        any text, also for none, and is copied: "encoder.*", "0.*", "head.w", "2.weight", NULL. Every
        pair that matches counts, so one array can set several parameters. The name "" leaves the
-       array out. Names without a pair stay. */
+       array out. Names without a pair stay. A pair that sets nothing is an error. With
+       allow_missing (no array matches) or ignore_extra (no such parameter) it is a warning in the
+       log. */
     const char *const *map;
 } dvt_load_options;
 
 /* Sets parameters from a file that dvt_load_arrays reads, on those contexts (an empty list: where
    they are, or the default context). The net need not be initialized. Nothing changes on failure.
-   One error lists all names that are missing or not in the net, and all other shapes and dtypes.
+   One error lists all that does not fit: names missing in either, pairs of the map that set
+   nothing, other shapes and dtypes.
    Errors: IO, FORMAT, NAME, SHAPE, DTYPE, VALUE (map). */
 DVT_API dvt_status dvt_block_load(dvt_block *net, const char *path, dvt_ctx_list ctxs);
 /* Sets parameters as dvt_block_load does, with options, which may be NULL. */

@@ -42,7 +42,7 @@
     X(GRAD, 208, "automatic differentiation cannot do this here",                                  \
       "compute inside DVT_RECORD after dvt_attach_grad")                                           \
     X(UNINITIALIZED, 209, "a parameter has no values yet",                                         \
-      "call dvt_block_initialize, and run one batch when shapes are deferred")                     \
+      "call dvt_block_initialize, and dvt_block_infer_shapes when shapes are deferred")            \
     X(STALE_GRAD, 210, "a gradient was not renewed since the last step",                           \
       "run backward on every context, or allow stale gradients")                                   \
     X(NAME, 211, "a name is unknown, missing or used twice",                                       \

@@ -70,7 +70,8 @@ typedef enum dvt_device_type {
     DVT_DEVICE_DEFAULT = 0, /* "the current default context": the zero value */
     DVT_DEVICE_CPU = 1,
     DVT_DEVICE_GPU = 2,
-    DVT_DEVICE_TPU = 3 /* a name only: no build has TPUs, see dvt_num_tpus */
+    DVT_DEVICE_TPU = 3, /* a name only: no build has TPUs, see dvt_num_tpus */
+    DVT_DEVICE_META = 4 /* arrays without values, while dvt_block_infer_shapes runs */
 } dvt_device_type;
 
 /* The device of an array. cpu() is all cores and host memory, gpu(i) one GPU and its memory. */

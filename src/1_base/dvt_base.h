@@ -84,7 +84,7 @@ DVTI_FN void dvti_set_memory_advice(dvti_advice_fn write);
 /* Returns this thread's latest failure: the status of a call that just failed. dvt_error_code()
    returns the first one, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
-#if defined(DVTI_CHECKPOINTS)
+#if !defined(DEVTENSOR_NO_NN)
 /* Between these two, failures of this thread are attempts: they are logged as debug messages, and
    are forgotten at the end. dvti_failure() returns the latest one until then. */
 typedef struct dvti_attempt {

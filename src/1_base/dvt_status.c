@@ -13,7 +13,7 @@ static DVTI_TLS dvt_status dvti_error_latest;
 static DVTI_TLS dvti_error_frame dvti_error_framed;
 static DVTI_TLS int dvti_attempts;
 
-#if defined(DVTI_CHECKPOINTS)
+#if !defined(DEVTENSOR_NO_NN)
 DVTI_FN dvti_attempt dvti_attempt_begin(void) {
     dvti_attempt attempt;
     attempt.clean = !dvti_error_kept.code;

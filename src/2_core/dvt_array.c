@@ -401,11 +401,11 @@ DVT_API void *dvt_data(dvt_array *x) {
         return NULL;
     }
     if (x->storage->ctx.type != DVT_DEVICE_CPU) {
-        dvti_fail(
-            DVT_ERR_CONTEXT,
-            "dvt_data: x is %s; its memory cannot be reached from the host: use dvt_to_host, or "
-            "dvt_copyto(x, dvt_cpu())",
-            dvti_describe(x));
+        if (dvti_has_values("dvt_data", x))
+            dvti_fail(DVT_ERR_CONTEXT,
+                      "dvt_data: x is %s; its memory cannot be reached from the host: use "
+                      "dvt_to_host, or dvt_copyto(x, dvt_cpu())",
+                      dvti_describe(x));
         return NULL;
     }
     if (dvt_wait(x) != DVT_OK)

@@ -304,6 +304,8 @@ static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function,
     dvti_devices *all;
     dvt_status status = DVT_OK;
     int n;
+    if (ctx.type == DVT_DEVICE_META)
+        return dvti_meta_begin(function, ctx);
     dvti_mutex_lock(&dvti_devices_lock);
     all = dvti_devices_ready();
     n = ctx.type == DVT_DEVICE_GPU ? dvti_devices_gpus(all) : 0;
@@ -459,7 +461,7 @@ static DVTI_RARE dvt_status dvti_wait_heard(const char *function, dvti_device *d
 }
 
 DVTI_FN dvt_status dvti_wait_for(const char *function, dvti_device *device) {
-    if (device->ctx.type != DVT_DEVICE_CPU) {
+    if (device->ctx.type == DVT_DEVICE_GPU) {
         dvti_atomic_add(&dvti_stats()->waits, 1);
         if (dvti_listened())
             return dvti_wait_heard(function, device);

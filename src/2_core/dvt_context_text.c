@@ -6,10 +6,11 @@ DVT_API const char *dvt_ctx_name(dvt_ctx ctx) {
     char *buffer = dvti_name_buffer();
     ctx = dvti_ctx(ctx);
     snprintf(buffer, DVTI_NAME_SIZE, "%s(%d)",
-             ctx.type == DVT_DEVICE_CPU   ? "cpu"
-             : ctx.type == DVT_DEVICE_GPU ? "gpu"
-             : ctx.type == DVT_DEVICE_TPU ? "tpu"
-                                          : "unknown",
+             ctx.type == DVT_DEVICE_CPU    ? "cpu"
+             : ctx.type == DVT_DEVICE_GPU  ? "gpu"
+             : ctx.type == DVT_DEVICE_TPU  ? "tpu"
+             : ctx.type == DVT_DEVICE_META ? "meta"
+                                           : "unknown",
              ctx.id);
     return buffer;
 }
@@ -41,7 +42,9 @@ typedef struct dvti_device_words {
 
 static const dvti_device_words dvti_words[] = {{DVT_DEVICE_CPU, "cpu", "CPU", "Cpu"},
                                                {DVT_DEVICE_GPU, "cuda", "GPU", "Cuda"},
-                                               {DVT_DEVICE_TPU, "xla", "TPU", "Tpu"}};
+                                               {DVT_DEVICE_TPU, "xla", "TPU", "Tpu"},
+                                               {DVT_DEVICE_META, "meta", "META", "Meta"}};
+#define DVTI_READ_WORDS 3 /* all but the last, which is never read */
 
 DVT_API size_t dvt_ctx_format(dvt_ctx ctx, dvt_print_style style, char *buffer, size_t size) {
     dvti_text text = dvti_text_begin(buffer, size);
@@ -49,8 +52,8 @@ DVT_API size_t dvt_ctx_format(dvt_ctx ctx, dvt_print_style style, char *buffer, 
     ctx = dvti_ctx(ctx);
     if (style == DVT_PRINT_DEFAULT)
         style = dvti_print_style_chosen();
-    if (ctx.type == DVT_DEVICE_GPU || ctx.type == DVT_DEVICE_TPU)
-        words += ctx.type == DVT_DEVICE_GPU ? 1 : 2;
+    if ((int)ctx.type > (int)DVT_DEVICE_CPU && (int)ctx.type <= (int)DVT_DEVICE_META)
+        words += (int)ctx.type - (int)DVT_DEVICE_CPU;
     if ((int)style < 0 || (int)style > (int)DVT_PRINT_DEFAULT)
         dvti_fail(DVT_ERR_RANGE, "dvt_ctx_format: %d is not a style; use one of dvt_print_style",
                   (int)style);
@@ -131,9 +134,9 @@ static bool dvti_read_tf(const char *at, dvt_ctx *out) {
         return false;
     out->id = 0;
     if (!dvti_skip_type(&at, &out->type)) {
-        for (i = 0; i < 3 && !dvti_skip(&at, dvti_words[i].tf); i++)
+        for (i = 0; i < DVTI_READ_WORDS && !dvti_skip(&at, dvti_words[i].tf); i++)
             ;
-        if (i == 3)
+        if (i == DVTI_READ_WORDS)
             return false;
         out->type = dvti_words[i].type;
     }
@@ -145,14 +148,14 @@ static bool dvti_read_tf(const char *at, dvt_ctx *out) {
 static bool dvti_read_jax(const char *at, dvt_ctx *out) {
     int i;
     bool rest;
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < DVTI_READ_WORDS; i++) {
         const char *ahead = at;
         if (dvti_skip(&ahead, dvti_words[i].jax) && dvti_skip(&ahead, "Device(id=")) {
             at = ahead;
             break;
         }
     }
-    if (i < 3) {
+    if (i < DVTI_READ_WORDS) {
         out->type = dvti_words[i].type;
         if (!dvti_skip_number(&at, &out->id))
             return false;
@@ -170,6 +173,8 @@ static bool dvti_read_jax(const char *at, dvt_ctx *out) {
     rest = out->type == DVT_DEVICE_TPU && *at == '(';
     return !*at || (rest && at[strlen(at) - 1] == ')');
 }
+
+#undef DVTI_READ_WORDS
 
 /* Reads "device(type='cuda', index=1)". */
 static bool dvti_read_torch(const char *at, dvt_ctx *out) {

@@ -14,6 +14,8 @@ DVT_API dvt_transfer_guard dvt_set_transfer_guard(dvt_transfer_guard guard) {
 DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x) {
     if (x->storage->ctx.type == DVT_DEVICE_CPU)
         return DVT_OK;
+    if (!dvti_has_values(function, x))
+        return dvti_failure();
     dvti_atomic_add(&dvti_stats()->implicit_reads, 1);
     if (dvti_guard == DVT_TRANSFER_FORBID)
         return dvti_fail(DVT_ERR_CONTEXT,
@@ -112,6 +114,10 @@ DVTI_FN dvt_status dvti_copy_elements(const char *function, dvt_array *dst, dvt_
         return DVT_OK;
     if (dst->storage->device == src->storage->device)
         return dvti_copy_on_device(function, dst, src);
+    if (!dvti_has_values(function, src))
+        return dvti_failure();
+    if (dvti_is_meta(dst->storage->device))
+        return DVT_OK;
     scope = dvt_scope_begin();
     if (!dvt_is_contiguous(src)) {
         packed = dvti_array_new(function, src->shape, src->dtype, src->storage->ctx);
@@ -168,7 +174,7 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
     dvt_status status = DVT_OK;
     dvti_float_mode mode;
     double begin;
-    if (bytes == 0)
+    if (bytes == 0 || dvti_is_meta(device))
         return DVT_OK;
     scope = dvt_scope_begin();
     if (!dvt_is_contiguous(x))

@@ -230,6 +230,26 @@ DVTI_FN bool dvti_device_exists(const char *function, dvt_ctx ctx);
 DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, const dvti_backend_kind **kind,
                               int *index, int64_t *limit);
 
+/* ---- arrays without memory (dvt_meta.c) ---- */
+/* What a thread has set for meta(0). Zeros: the device does not exist for it. */
+typedef struct dvti_meta_state {
+    dvti_device *model; /* the device whose place it takes; the caller keeps it in use */
+    bool read;          /* a value was asked for */
+} dvti_meta_state;
+
+static inline bool dvti_is_meta(const dvti_device *device) {
+    return device->ctx.type == DVT_DEVICE_META;
+}
+
+/* Does dvti_device_begin for a context of type DVT_DEVICE_META. */
+DVTI_FN dvti_device *dvti_meta_begin(const char *function, dvt_ctx ctx);
+/* Returns whether x has values. Sets VALUE otherwise. */
+DVTI_FN bool dvti_has_values(const char *function, const dvt_array *x);
+#if !defined(DEVTENSOR_NO_NN)
+/* Sets this thread's state and returns the previous one. */
+DVTI_FN dvti_meta_state dvti_meta_swap(dvti_meta_state state);
+#endif
+
 /* ---- work ---- */
 /* Plans the launch, allocates its workspace, and queues it. All views must be on `device`. */
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch);

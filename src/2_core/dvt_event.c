@@ -38,7 +38,7 @@ DVTI_FN dvti_event dvti_event_begin(dvti_event_kind kind, const char *name, dvt_
 DVTI_FN void dvti_event_send(const dvti_event *event) {
     const dvti_float_mode mode = dvti_float_mode_begin();
     const dvti_event_fn hear = (dvti_event_fn)(intptr_t)dvti_atomic_load(&dvti_hears_all);
-    if (hear)
+    if (hear && event->ctx.type != DVT_DEVICE_META) /* nothing happens there */
         hear(NULL, event);
     if (dvti_hears_here.hear)
         dvti_hears_here.hear(dvti_hears_here.user, event);

@@ -83,7 +83,8 @@ static DVTI_RARE dvt_status dvti_launch_heard(dvti_device *device, dvti_launch *
     launch->number = event.number = dvti_atomic_add(&launches, 1);
     event.launch = launch;
     status = dvti_launch_in_mode(device, launch);
-    dvti_note_later(device);
+    if (!dvti_is_meta(device))
+        dvti_note_later(device);
     if (status == DVT_OK)
         dvti_event_end(&event);
     return status;
@@ -97,7 +98,7 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
         return status;
     if (backend->note)
         dvti_launched_on = device;
-    dvti_count(DVTI_COUNT_KERNELS, 1);
+    dvti_count(DVTI_COUNT_KERNELS, !dvti_is_meta(device));
     return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
 }
 

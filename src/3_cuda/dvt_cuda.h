@@ -187,8 +187,8 @@ typedef struct dvti_cuda_grid {
    elements beyond the grid. */
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
                                           int64_t each);
-/* Launches the kernel in the compute stream; `args` is the kernel's only argument. The gpu is locked,
-   but not while the kernel is compiled, unless it is in a group of locked ones. */
+/* Launches the kernel in the compute stream; `args` is the kernel's only argument. The gpu is
+   locked, but not while the kernel is compiled, unless it is in a group of locked ones. */
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                    dvti_cuda_program program, const char *entry,
                                    dvti_cuda_grid grid, const void *args, size_t bytes);

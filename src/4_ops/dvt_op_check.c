@@ -35,15 +35,26 @@ static const char *dvti_mxnet_operator(const char *function) {
     return strncmp(function, "dvt_", 4) == 0 ? function + 4 : function;
 }
 
+/* Returns argument number i as an expression. */
+static const char *dvti_input_expression(const char *const *names, int i) {
+    char *buffer;
+    if (names)
+        return names[i];
+    buffer = dvti_name_buffer();
+    snprintf(buffer, DVTI_NAME_SIZE, "arrays[%d]", i);
+    return buffer;
+}
+
 static DVTI_RARE void dvti_fail_mixed(const char *function, dvt_array *const *in,
                                       const char *const *names, int i) {
     dvt_ctx home = in[0]->storage->ctx;
-    char *where = dvti_name_buffer(), at[40], line[200] = "";
-    if (names)
-        snprintf(at, sizeof at, "%s", names[i]);
-    else
-        snprintf(at, sizeof at, "arrays[%d]", i);
-    if (home.type == DVT_DEVICE_CPU && home.id == 0)
+    const bool from_meta = dvti_is_meta(in[i]->storage->device); /* has no values to copy */
+    const char *at = dvti_input_expression(names, from_meta ? 0 : i);
+    char *where = dvti_name_buffer(), line[200] = "";
+    if (from_meta || dvti_is_meta(in[0]->storage->device))
+        snprintf(where, DVTI_NAME_SIZE, "dvt_ctx_of(%s)",
+                 dvti_input_expression(names, from_meta ? i : 0));
+    else if (home.type == DVT_DEVICE_CPU && home.id == 0)
         snprintf(where, DVTI_NAME_SIZE, "dvt_cpu()");
     else
         snprintf(where, DVTI_NAME_SIZE, "dvt_%s(%d)",

@@ -298,6 +298,8 @@ DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key 
     launch->out[0] = dvti_view_of(out);
     launch->n_out = 1;
     launch->i[6] = n;
+    if (dvti_is_meta(out->storage->device)) /* no number is drawn */
+        return dvti_run(out->storage->device, launch);
     if (key)
         return dvti_draw_key(out, launch, *key);
     if (dvti_this_part.on)

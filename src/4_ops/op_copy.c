@@ -2,7 +2,11 @@
 #include "4_ops/dvt_op.h"
 
 static dvt_array *dvti_copied(const char *name, dvt_array *x, dvt_dtype dtype, dvt_ctx ctx) {
-    dvt_array *out = dvti_array_new(name, x->shape, dtype, ctx);
+    dvt_array *out;
+    if (dvti_is_meta(x->storage->device) && dvti_ctx(ctx).type != DVT_DEVICE_META &&
+        !dvti_has_values(name, x))
+        return NULL;
+    out = dvti_array_new(name, x->shape, dtype, ctx);
     if (!out || dvti_copy_elements(name, out, x) != DVT_OK)
         return NULL;
     return dvti_finish(out, DVTI_OP_copy, name, &x, 1, NULL);

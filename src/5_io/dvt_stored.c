@@ -259,6 +259,8 @@ DVTI_FN dvt_array *dvti_host_array(const char *function, dvt_array *x, dvt_dtype
     dvt_array *host;
     if (!copy && dvti_is_host_memory(x->storage->ctx) && x->dtype == dtype && dvt_is_contiguous(x))
         return dvt_wait(x) == DVT_OK ? x : NULL;
+    if (!dvti_has_values(function, x))
+        return NULL;
     host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
     if (!host || dvti_copy_elements(function, host, x) != DVT_OK || dvt_wait(host) != DVT_OK)
         return NULL;

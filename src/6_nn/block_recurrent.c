@@ -210,7 +210,7 @@ static dvt_array *dvti_recurrent_run(dvt_block *self, void *user, dvt_array *x) 
     const dvti_recurrent *r = call->r;
     int n = r->desc.layers * r->directions, k;
     dvt_array *next[2] = {NULL, NULL};
-    if (!dvti_recurrent_accepts(r, x, self->param[0]->shape.dim[1]) ||
+    if (!dvti_recurrent_accepts(r, x, dvt_param_shape(self->param[0]).dim[1]) ||
         !dvti_recurrent_states_ok(call, x))
         return NULL;
     for (k = 0; x && k < r->desc.layers; k++)

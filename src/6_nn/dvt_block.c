@@ -383,7 +383,8 @@ static void dvti_block_write_frame(const void *object, char *buffer, size_t size
     if (block->desc.describe &&
         block->desc.describe(block, block->desc.user, own, sizeof own) >= sizeof own)
         memcpy(own + sizeof own - 4, "...", 4);
-    dvti_text_add(&text, "%s: ", dvti_tracing.visit ? dvti_tracing.function : "dvt_block_forward");
+    dvti_text_add(&text,
+                  "%s: ", dvti_tracing.function ? dvti_tracing.function : "dvt_block_forward");
     if (number < 0)
         dvti_text_add(&text, "%s: ", own);
     else
@@ -397,7 +398,7 @@ DVTI_FN dvti_error_frame dvti_block_frame(const dvt_block *block) {
     return frame;
 }
 
-static bool dvti_block_infer(dvt_block *block, dvt_array *x) {
+DVTI_FN bool dvti_block_infer(dvt_block *block, dvt_array *x) {
     bool good = block->desc.infer(block, block->desc.user, x) == DVT_OK;
     if (!good && dvt_error_code() == DVT_OK)
         dvti_fail(DVT_ERR_SHAPE, "the infer function failed without an error, for x %s",
@@ -410,6 +411,8 @@ static bool dvti_block_infer(dvt_block *block, dvt_array *x) {
 static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
     bool waiting = false, unknown = false;
     size_t i;
+    if (dvti_inferring())
+        return dvti_infer_prepare(block, x);
     for (i = 0; i < block->n_param; i++)
         if (dvti_atomic_load(&block->param[i]->state) == DVTI_PARAM_DEFERRED) {
             if (!dvti_param_is_on("dvt_param_data", block->param[i], dvt_ctx_of(x)))
@@ -428,6 +431,12 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
 }
 
 static DVTI_TLS dvti_nesting dvti_forwards;
+
+DVTI_FN int dvti_forwards_now(void) {
+    int depth = dvti_nesting_enter(&dvti_forwards);
+    dvti_nesting_leave(&dvti_forwards, depth);
+    return depth;
+}
 
 static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x, dvti_forward_fn forward,
                                      void *user, int depth) {
@@ -453,6 +462,7 @@ DVTI_FN dvt_array *dvti_block_forward(dvt_block *net, dvt_array *x, dvti_forward
     dvt_array *y = NULL;
     int depth;
     depth = dvti_nesting_enter(&dvti_forwards);
+    dvti_infer_enter(depth);
     scope = dvt_scope_begin();
     /* Errors name only the innermost block, not those around it. */
     outer = dvti_set_error_frame(none);

@@ -135,9 +135,15 @@ static int64_t dvti_child_index(const dvt_block *parent, const dvt_block *child)
 }
 
 static void dvti_summary_param(dvt_block_cost *cost, const dvt_param *p) {
-    int64_t n = dvt_shape_size(p->shape);
+    int64_t n = dvt_shape_size(dvt_param_shape(p));
     *(p->grad_req == DVT_GRAD_NULL ? &cost->fixed : &cost->trained) += n;
     cost->param_bytes += n * dvt_dtype_size(p->dtype);
+}
+
+/* Sums of inputs that no machine could compute stay at INT64_MAX. */
+static void dvti_summary_add(int64_t *sum, int64_t n) {
+    if (!dvti_sum(*sum, n, sum))
+        *sum = INT64_MAX;
 }
 
 static void dvti_summary_visit(void *user, dvt_block *block, dvt_array *y) {
@@ -171,6 +177,7 @@ static void dvti_summary_hear(void *user, const dvti_event *event) {
     dvti_summary *s = (dvti_summary *)user;
     const dvti_matrices *product = event->product;
     dvt_block_cost *cost;
+    double products;
     int i;
     if (event->kind != DVTI_EVENT_LAUNCH || !s->depth || s->exhausted)
         return;
@@ -180,10 +187,12 @@ static void dvti_summary_hear(void *user, const dvti_event *event) {
         cost->result_bytes += product->n * product->m * dvt_dtype_size(product->dtype);
         return;
     }
-    cost->multiply_adds += (int64_t)dvti_multiply_adds(event->launch);
+    products = dvti_multiply_adds(event->launch);
+    dvti_summary_add(&cost->multiply_adds, products < 9e18 ? (int64_t)products : INT64_MAX);
     for (i = 0; i < event->launch->n_out; i++) {
         const dvti_view *out = &event->launch->out[i];
-        cost->result_bytes += dvti_extents(out->dim, out->ndim) * dvt_dtype_size(out->dtype);
+        dvti_summary_add(&cost->result_bytes,
+                         dvti_extents(out->dim, out->ndim) * dvt_dtype_size(out->dtype));
     }
 }
 
@@ -265,37 +274,48 @@ static bool dvti_params_all_ready(const dvt_params *params) {
     return true;
 }
 
-/* Runs the net on zeros and records the result and the operations of every block. Running
-   statistics stay unchanged. Initial values are drawn in a pass of their own, whose operations do
-   not count. */
-static dvt_status dvti_summary_run(dvti_summary *s, dvt_block *net, dvt_params *params) {
+/* Runs the net on zeros, for forward functions that read values. Running statistics stay unchanged.
+   Initial values are drawn in a pass of their own, whose operations do not count. */
+static dvt_status dvti_summary_compute(dvti_summary *s, dvt_block *net, dvt_params *params,
+                                       dvti_tracer tracer) {
     dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_OFF);
-    dvti_listener listener, heard;
-    dvti_tracer tracer, before;
+    dvti_tracer before;
     dvt_ctx ctx = dvt_default_ctx();
     dvt_array *x, *y;
     int passes = dvti_params_all_ready(params) ? 1 : 2;
     if (params->count && params->item[0]->ctxs.n)
         ctx = params->item[0]->ctxs.ctx[0];
+    x = dvti_array_new(s->function, s->input, DVT_F32, ctx);
+    x = x ? dvt_fill(x, 0) : NULL;
+    before = dvti_set_tracer(tracer);
+    do {
+        s->count = s->depth = 0;
+        y = x ? dvt_block_forward(net, x) : NULL;
+    } while (y && --passes);
+    dvti_set_tracer(before);
+    dvt_record_end(&record);
+    return y ? DVT_OK : dvti_failure();
+}
+
+/* Records the result and the operations of every block. */
+static dvt_status dvti_summary_run(dvti_summary *s, dvt_block *net, dvt_params *params) {
+    dvti_listener listener, heard;
+    dvti_tracer tracer;
+    dvt_status status;
+    bool needs_values = false;
     tracer.visit = dvti_summary_visit;
     tracer.user = s;
     tracer.function = s->function;
     listener.hear = dvti_summary_hear;
     listener.user = s;
-    x = dvti_array_new(s->function, s->input, DVT_F32, ctx);
-    x = x ? dvt_fill(x, 0) : NULL;
-    before = dvti_set_tracer(tracer);
     heard = dvti_listen_here(listener);
-    do {
-        s->count = s->depth = 0;
-        y = x ? dvt_block_forward(net, x) : NULL;
-    } while (y && --passes);
+    status = dvti_infer_net(net, s->input, DVT_F32, tracer, NULL, &needs_values);
+    if (needs_values)
+        status = dvti_summary_compute(s, net, params, tracer);
     dvti_listen_here(heard);
-    dvti_set_tracer(before);
-    dvt_record_end(&record);
-    if (y && s->exhausted)
+    if (status == DVT_OK && s->exhausted)
         return dvti_fail_memory(s->function, (int64_t)(sizeof *s->row * s->count));
-    return y ? DVT_OK : dvti_failure();
+    return status;
 }
 
 /* Fills rows and totals; the caller frees the rows. */
@@ -316,8 +336,8 @@ static dvt_status dvti_summary_make(dvti_summary *s, const char *function, dvt_b
     for (i = 0; status == DVT_OK && i < params->count; i++)
         dvti_summary_param(&s->total, params->item[i]);
     for (i = 0; status == DVT_OK && i < s->count; i++) {
-        s->total.result_bytes += s->row[i].cost.result_bytes;
-        s->total.multiply_adds += s->row[i].cost.multiply_adds;
+        dvti_summary_add(&s->total.result_bytes, s->row[i].cost.result_bytes);
+        dvti_summary_add(&s->total.multiply_adds, s->row[i].cost.multiply_adds);
     }
     dvt_scope_end(&scope);
     return status;

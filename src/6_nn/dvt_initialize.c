@@ -130,7 +130,7 @@ DVTI_FN dvt_array *dvti_init_draw(const char *function, const dvt_param *p, dvt_
 }
 
 /* ---- plans ---- */
-static bool dvti_plan_draw(const char *function, dvti_plan *plan) {
+DVTI_FN bool dvti_plan_draw(const char *function, dvti_plan *plan) {
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_array *values = dvti_init_draw(function, plan->param, plan->init, plan->shape);
     bool good = values && dvti_plan_fill(plan, values);
@@ -138,19 +138,24 @@ static bool dvti_plan_draw(const char *function, dvti_plan *plan) {
     return good;
 }
 
+DVTI_FN bool dvti_param_shape_ready(const char *function, const dvt_param *p, dvt_shape shape) {
+    if (dvti_shape_known(shape))
+        return true;
+    dvti_fail(DVT_ERR_UNINITIALIZED,
+              "%s: Cannot initialize Parameter '%s' because its shape %s has unknown extents; "
+              "give in_units, in_channels and the like, or set it in the block's infer "
+              "function with dvt_param_set_shape",
+              function, dvti_param_name(p), dvti_shape_text(shape));
+    return false;
+}
+
 static bool dvti_param_finish_locked(const char *function, dvt_param *p) {
     dvti_plan *plan;
     bool good;
     if (dvti_atomic_load(&p->state) != DVTI_PARAM_DEFERRED)
         return true;
-    if (!dvti_shape_known(p->shape)) {
-        dvti_fail(DVT_ERR_UNINITIALIZED,
-                  "%s: Cannot initialize Parameter '%s' because its shape %s has unknown extents; "
-                  "give in_units, in_channels and the like, or set it in the block's infer "
-                  "function with dvt_param_set_shape",
-                  function, dvti_param_name(p), dvti_shape_text(p->shape));
+    if (!dvti_param_shape_ready(function, p, p->shape))
         return false;
-    }
     if (!(plan = dvti_plans_new(function, 1)))
         return false;
     plan->param = p;

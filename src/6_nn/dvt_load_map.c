@@ -26,7 +26,7 @@ static bool dvti_map_matches(const char *pattern, const char *name, const char *
 }
 
 /* Adds the name `pattern`, with its * replaced by the text, to those of array `file`. */
-static bool dvti_map_add(dvti_load *load, int file, const char *pattern, const char *star,
+static bool dvti_map_add(dvti_load *load, int file, int pair, const char *pattern, const char *star,
                          size_t length) {
     const char *at = strchr(pattern, '*');
     size_t head = at ? (size_t)(at - pattern) : strlen(pattern),
@@ -44,6 +44,7 @@ static bool dvti_map_add(dvti_load *load, int file, const char *pattern, const c
     snprintf(name + head + (at ? length : 0), bytes - head - (at ? length : 0), "%s",
              at ? at + 1 : "");
     load->target[load->n_target].name = name;
+    load->target[load->n_target].pair = pair;
     load->target[load->n_target++].file = file;
     return true;
 }
@@ -67,14 +68,16 @@ static bool dvti_map_check(const dvti_load *load) {
 
 /* Collects the names that the map gives to array `file`. */
 static bool dvti_map_array(dvti_load *load, int file) {
-    const char *name = dvt_array_list_name(load->file, file), *const * pair, *star;
+    const char *name = dvt_array_list_name(load->file, file), *const *map = load->options.map;
+    const char *star;
     size_t length, before = load->n_target;
-    for (pair = load->options.map; pair[0]; pair += 2)
-        if (dvti_map_matches(pair[0], name, &star, &length) &&
-            !dvti_map_add(load, file, pair[1], star, length))
+    int pair;
+    for (pair = 0; map[2 * pair]; pair++)
+        if (dvti_map_matches(map[2 * pair], name, &star, &length) &&
+            !dvti_map_add(load, file, pair, map[2 * pair + 1], star, length))
             return false;
     return load->n_target > before ||
-           dvti_map_add(load, file, dvti_load_plain_name(load, file), "", 0);
+           dvti_map_add(load, file, -1, dvti_load_plain_name(load, file), "", 0);
 }
 
 /* Finds the array that sets one parameter. */
@@ -119,4 +122,33 @@ DVTI_FN bool dvti_map_leaves_out(const dvti_load *load, int file) {
         if (load->target[i].file == file && !*load->target[i].name)
             return true;
     return false;
+}
+
+DVTI_FN int dvti_map_pairs(const dvti_load *load) {
+    int n = 0;
+    while (load->options.map && load->options.map[2 * n])
+        n++;
+    return n;
+}
+
+static bool dvti_map_names_param(const dvti_load *load, const char *name) {
+    size_t k;
+    for (k = 0; k < load->named.count; k++)
+        if (strcmp(load->named.item[k].name, name) == 0)
+            return true;
+    return false;
+}
+
+DVTI_FN dvti_pair_fault dvti_map_judge(const dvti_load *load, int pair) {
+    dvti_pair_fault fault = DVTI_PAIR_WITHOUT_ARRAY;
+    size_t i;
+    if (!*load->options.map[2 * pair + 1])
+        return DVTI_PAIR_GOOD;
+    for (i = 0; i < load->n_target; i++)
+        if (load->target[i].pair == pair) {
+            if (dvti_map_names_param(load, load->target[i].name))
+                return DVTI_PAIR_GOOD;
+            fault = DVTI_PAIR_WITHOUT_PARAM;
+        }
+    return fault;
 }

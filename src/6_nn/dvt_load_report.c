@@ -1,5 +1,6 @@
-/* What keeps a file from fitting a net: names that are missing in either, other shapes, other
-   dtypes. One error tells all of it. If there is one kind of fault, the sentence is MXNet's. */
+/* What keeps a file from fitting a net: names that are missing in either, pairs of the map without
+   effect, other shapes, other dtypes. One error tells all of it. If there is one kind of fault, the
+   sentence is MXNet's. */
 #include "6_nn/dvt_nn_internal.h"
 
 static bool dvti_load_has(const dvti_load *load, const dvt_param *p) {
@@ -78,6 +79,26 @@ static bool dvti_load_other_dtype(const dvti_load *load, int k) {
     return saved && !load->options.cast_dtype && saved->dtype != load->named.item[k].param->dtype;
 }
 
+/* Returns whether one of the pair's arrays is reported as not in the net. */
+static bool dvti_pair_has_extra(const dvti_load *load, int pair) {
+    size_t i;
+    for (i = 0; i < load->n_target; i++)
+        if (load->target[i].pair == pair && dvti_load_is_extra(load, load->target[i].file))
+            return true;
+    return false;
+}
+
+static bool dvti_load_idle_pair(const dvti_load *load, int pair) {
+    dvti_pair_fault fault = dvti_map_judge(load, pair);
+    if (fault == DVTI_PAIR_WITHOUT_PARAM)
+        return !load->options.ignore_extra && !dvti_pair_has_extra(load, pair);
+    return fault == DVTI_PAIR_WITHOUT_ARRAY && !load->options.allow_missing;
+}
+
+static bool dvti_load_ignored_pair(const dvti_load *load, int pair) {
+    return dvti_map_judge(load, pair) != DVTI_PAIR_GOOD;
+}
+
 /* ---- lists of faults ---- */
 typedef struct dvti_faults {
     const dvti_load *load;
@@ -118,6 +139,14 @@ static const char *dvti_faults_file_name(const void *user, int i) {
     return dvti_report_name(faults->load, dvti_faults_at(faults, i));
 }
 
+static const char *dvti_faults_pair(const void *user, int i) {
+    const dvti_faults *faults = (const dvti_faults *)user;
+    const char *const *pair = faults->load->options.map + 2 * dvti_faults_at(faults, i);
+    char *both = dvti_name_buffer();
+    snprintf(both, DVTI_NAME_SIZE, "%.28s' as '%.28s", pair[0], pair[1]);
+    return both;
+}
+
 static const char *dvti_report_net_name(const void *user, int i) {
     return ((const dvti_load *)user)->named.item[i].name;
 }
@@ -154,6 +183,31 @@ static void dvti_report_extra(dvti_text *text, const dvti_faults *extra) {
         extra->n > 1 ? "are" : "is",
         dvti_brief(known, sizeof known, (int)load->named.count, dvti_report_net_name, load),
         extra->n > 1 ? "them" : "it");
+}
+
+static void dvti_report_pairs(dvti_text *text, const dvti_faults *pairs) {
+    const dvti_load *load = pairs->load;
+    char names[DVTI_REPORT_LIST], known[DVTI_REPORT_LIST];
+    dvti_text_add(text,
+                  "The map's %s %s set%s nothing. '%.200s' contains parameters: %s. Correct the "
+                  "names, or set allow_missing of dvt_block_load_with to ignore pairs without an "
+                  "array, ignore_extra for those without a parameter",
+                  pairs->n > 1 ? "pairs" : "pair",
+                  dvti_brief(names, sizeof names, pairs->n, dvti_faults_pair, pairs),
+                  pairs->n > 1 ? "" : "s", load->path,
+                  dvti_brief(known, sizeof known, dvt_array_list_len(load->file),
+                             dvti_report_file_name, load));
+}
+
+/* Pairs that the options ignore may still be typing errors. */
+static void dvti_warn_pairs(const dvti_load *load) {
+    dvti_faults pairs = dvti_faults_of(load, dvti_load_ignored_pair, dvti_map_pairs(load));
+    char names[DVTI_REPORT_LIST];
+    if (pairs.n)
+        dvti_log(DVT_LOG_WARNING, "%s: the map's %s %s set%s nothing from '%.200s'; ignored",
+                 load->function, pairs.n > 1 ? "pairs" : "pair",
+                 dvti_brief(names, sizeof names, pairs.n, dvti_faults_pair, &pairs),
+                 pairs.n > 1 ? "" : "s", load->path);
 }
 
 /* Lists up to 4 parameters with both shapes. */
@@ -206,7 +260,8 @@ static void dvti_report_dtypes(dvti_text *text, const dvti_faults *dtypes) {
 #define DVTI_REPORT_BRIEF 180 /* bytes of each list: an error has at most 1023 */
 
 static void dvti_report_all(dvti_text *text, const dvti_faults *missing, const dvti_faults *extra,
-                            const dvti_faults *shapes, const dvti_faults *dtypes) {
+                            const dvti_faults *pairs, const dvti_faults *shapes,
+                            const dvti_faults *dtypes) {
     char names[DVTI_REPORT_BRIEF];
     dvti_text_add(text, "'%.200s' does not fit the net.", missing->load->path);
     if (missing->n)
@@ -215,6 +270,11 @@ static void dvti_report_all(dvti_text *text, const dvti_faults *missing, const d
     if (extra->n)
         dvti_text_add(text, " Not in the net: %s (ignore_extra ignores them, map renames them).",
                       dvti_brief(names, sizeof names, extra->n, dvti_faults_file_name, extra));
+    if (pairs->n)
+        dvti_text_add(text,
+                      " Pairs of the map that set nothing: %s (allow_missing, ignore_extra ignore "
+                      "them).",
+                      dvti_brief(names, sizeof names, pairs->n, dvti_faults_pair, pairs));
     if (shapes->n) {
         dvti_text_add(text, " Other shapes: ");
         dvti_report_shape_list(text, shapes);
@@ -231,26 +291,31 @@ DVTI_FN bool dvti_load_report(const dvti_load *load) {
     int ours = (int)load->named.count, theirs = dvt_array_list_len(load->file), kinds;
     dvti_faults missing = dvti_faults_of(load, dvti_load_misses, ours);
     dvti_faults extra = dvti_faults_of(load, dvti_load_is_extra, theirs);
+    dvti_faults pairs = dvti_faults_of(load, dvti_load_idle_pair, dvti_map_pairs(load));
     dvti_faults shapes = dvti_faults_of(load, dvti_load_other_shape, ours);
     dvti_faults dtypes = dvti_faults_of(load, dvti_load_other_dtype, ours);
     char sentence[1000];
     dvti_text text = dvti_text_begin(sentence, sizeof sentence);
-    kinds = (missing.n > 0) + (extra.n > 0) + (shapes.n > 0) + (dtypes.n > 0);
-    if (kinds == 0)
+    kinds = (missing.n > 0) + (extra.n > 0) + (pairs.n > 0) + (shapes.n > 0) + (dtypes.n > 0);
+    if (kinds == 0) {
+        dvti_warn_pairs(load);
         return true;
+    }
     if (kinds > 1)
-        dvti_report_all(&text, &missing, &extra, &shapes, &dtypes);
+        dvti_report_all(&text, &missing, &extra, &pairs, &shapes, &dtypes);
     else if (missing.n)
         dvti_report_missing(&text, &missing);
     else if (extra.n)
         dvti_report_extra(&text, &extra);
+    else if (pairs.n)
+        dvti_report_pairs(&text, &pairs);
     else if (shapes.n)
         dvti_report_shapes(&text, &shapes);
     else
         dvti_report_dtypes(&text, &dtypes);
-    dvti_fail(missing.n || extra.n ? DVT_ERR_NAME
-              : shapes.n           ? DVT_ERR_SHAPE
-                                   : DVT_ERR_DTYPE,
+    dvti_fail(missing.n || extra.n || pairs.n ? DVT_ERR_NAME
+              : shapes.n                      ? DVT_ERR_SHAPE
+                                              : DVT_ERR_DTYPE,
               "%s: %s", load->function, sentence);
     return false;
 }

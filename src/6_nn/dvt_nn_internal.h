@@ -55,6 +55,8 @@ struct dvt_block {
 
 /* ---- parameters ---- */
 DVTI_FN bool dvti_param_ready(const dvt_param *p);
+/* Sets UNINITIALIZED: the parameter has no values yet. */
+DVTI_FN void dvti_param_not_ready(const char *function, const dvt_param *p);
 /* Returns the copy on ctx, or NULL with UNINITIALIZED or CONTEXT set. Messages name `function`. */
 DVTI_FN dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx);
 /* Checks that p has a copy on ctx, or will have one; sets CONTEXT otherwise. */
@@ -127,6 +129,26 @@ DVTI_FN dvt_array *dvti_init_draw(const char *function, const dvt_param *p, dvt_
                                   dvt_shape shape);
 /* Initializes a deferred parameter if its shape is known now. Returns false with the error set. */
 DVTI_FN bool dvti_param_finish(const char *function, dvt_param *p);
+/* Does its first step: returns whether the shape is known; sets UNINITIALIZED otherwise. */
+DVTI_FN bool dvti_param_shape_ready(const char *function, const dvt_param *p, dvt_shape shape);
+/* Draws plan->init and copies it to the plan's contexts. */
+DVTI_FN bool dvti_plan_draw(const char *function, dvti_plan *plan);
+
+/* ---- shapes without computing (dvt_infer_shapes.c) ---- */
+/* Returns whether this thread infers shapes. Then dvt_param_shape and dvt_param_set_shape use the
+   inferred shapes, which parameters get at the end. */
+DVTI_FN bool dvti_inferring(void);
+/* Returns whether this thread has inferred the shape of p. */
+DVTI_FN bool dvti_inferred_shape(const dvt_param *p, dvt_shape *shape);
+/* Keeps the shape for the end. Returns false with HOST_MEMORY set. */
+DVTI_FN bool dvti_infer_set_shape(dvt_param *p, dvt_shape shape);
+/* Returns the array without memory in place of p's copies; NULL with the error set. */
+DVTI_FN dvt_array *dvti_infer_data(const char *function, dvt_param *p);
+/* Does what a forward pass does before it computes: see dvti_block_prepare. */
+DVTI_FN bool dvti_infer_prepare(dvt_block *block, dvt_array *x);
+/* Called by each forward pass of this thread with its depth. If an exception or longjmp has ended
+   the inference, restores the state before it. */
+DVTI_FN void dvti_infer_enter(int depth);
 
 /* ---- collections ---- */
 DVTI_FN dvt_params *dvti_params_new(const char *function);
@@ -192,6 +214,16 @@ typedef struct dvti_tracer {
 } dvti_tracer;
 
 DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer);
+/* Infers the shapes of a net for an input, with that tracer, whose function messages name. Sets
+   them in all parameters, or in none. `out` receives the result's shape; it may be NULL.
+   `needs_values` receives whether the call failed because a forward function asked for values,
+   which is then no error. NULL: it is one. */
+DVTI_FN dvt_status dvti_infer_net(dvt_block *net, dvt_shape input, dvt_dtype dtype,
+                                  dvti_tracer tracer, dvt_shape *out, bool *needs_values);
+/* Returns how many forward passes of this thread run now. */
+DVTI_FN int dvti_forwards_now(void);
+/* Calls the block's infer function. Returns false with the error set. */
+DVTI_FN bool dvti_block_infer(dvt_block *block, dvt_array *x);
 /* Returns a frame. While it is set, errors begin with the call and the block: "dvt_block_forward:
    dense1 (Dense(84 -> 10, linear)): ". */
 DVTI_FN dvti_error_frame dvti_block_frame(const dvt_block *block);
@@ -231,7 +263,15 @@ DVTI_FN bool dvti_named_collect(const char *function, const dvt_block *net, dvti
 typedef struct dvti_target {
     char *name; /* "": the array is left out */
     int file;
+    int pair; /* -1: no pair matches, the name is that of the array */
 } dvti_target;
+
+/* What is wrong with a pair of the map. */
+typedef enum dvti_pair_fault {
+    DVTI_PAIR_GOOD,
+    DVTI_PAIR_WITHOUT_ARRAY, /* matches none of the file */
+    DVTI_PAIR_WITHOUT_PARAM  /* gives no array the name of a parameter */
+} dvti_pair_fault;
 
 /* State of one dvt_block_load call. */
 typedef struct dvti_load {
@@ -257,6 +297,9 @@ DVTI_FN const char *dvti_load_plain_name(const dvti_load *load, int i);
 /* Return whether array i sets a parameter, and whether the map leaves it out. */
 DVTI_FN bool dvti_load_used(const dvti_load *load, int i);
 DVTI_FN bool dvti_map_leaves_out(const dvti_load *load, int file);
+/* Returns the number of pairs, and judges one. A pair that only leaves arrays out is good. */
+DVTI_FN int dvti_map_pairs(const dvti_load *load);
+DVTI_FN dvti_pair_fault dvti_map_judge(const dvti_load *load, int pair);
 /* Returns whether names, shapes and dtypes fit; else one error says what does not. */
 DVTI_FN bool dvti_load_report(const dvti_load *load);
 

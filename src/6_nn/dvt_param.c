@@ -94,6 +94,8 @@ DVT_API dvt_shape dvt_param_shape(const dvt_param *p) {
         dvti_null("dvt_param_shape", "p");
         return shape;
     }
+    if (dvti_inferred_shape(p, &shape))
+        return shape;
     dvti_params_lock();
     shape = p->shape;
     dvti_params_unlock();
@@ -101,23 +103,26 @@ DVT_API dvt_shape dvt_param_shape(const dvt_param *p) {
 }
 
 DVT_API dvt_ctx_list dvt_param_ctxs(const dvt_param *p) {
-    dvt_ctx_list none;
-    memset(&none, 0, sizeof none);
-    if (p)
-        return p->ctxs;
-    dvti_null("dvt_param_ctxs", "p");
-    return none;
+    dvt_ctx_list ctxs;
+    memset(&ctxs, 0, sizeof ctxs);
+    if (!p) {
+        dvti_null("dvt_param_ctxs", "p");
+        return ctxs;
+    }
+    dvti_params_lock(); /* another thread's first forward pass may be initializing it */
+    ctxs = p->ctxs;
+    dvti_params_unlock();
+    return ctxs;
 }
 
-static void dvti_param_not_ready(const char *function, const dvt_param *p) {
+DVTI_FN void dvti_param_not_ready(const char *function, const dvt_param *p) {
     if (dvti_atomic_load((dvti_atomic *)&p->state) == DVTI_PARAM_DEFERRED)
         dvti_fail(
             DVT_ERR_UNINITIALIZED,
             "%s: Parameter '%s' has not been initialized yet because initialization was deferred "
             "(its shape is %s): its values are set during the first forward pass. Pass one batch "
-            "of data through the network before its parameters are used, or give in_units, "
-            "in_channels "
-            "and the like when making the layers",
+            "of data through the network, or call dvt_block_infer_shapes, before its parameters "
+            "are used; or give in_units, in_channels and the like when making the layers",
             function, dvti_param_name(p), dvti_shape_text(p->shape));
     else
         dvti_fail(
@@ -139,11 +144,8 @@ static void dvti_param_elsewhere(const char *function, const dvt_param *p, dvt_c
 }
 
 DVTI_FN bool dvti_param_is_on(const char *function, const dvt_param *p, dvt_ctx ctx) {
-    dvt_ctx_list ctxs;
+    dvt_ctx_list ctxs = dvt_param_ctxs(p);
     int i;
-    dvti_params_lock(); /* another thread's first forward pass may be initializing it */
-    ctxs = p->ctxs;
-    dvti_params_unlock();
     for (i = 0; i < ctxs.n; i++)
         if (dvt_ctx_equal(ctxs.ctx[i], ctx))
             return true;
@@ -157,6 +159,8 @@ DVTI_FN dvt_array *dvti_param_on(const char *function, dvt_param *p, dvt_ctx ctx
         dvti_null(function, "p");
         return NULL;
     }
+    if ((ctx.type == DVT_DEVICE_META || ctx.type == DVT_DEVICE_DEFAULT) && dvti_inferring())
+        return dvti_infer_data(function, p);
     if (!dvti_param_ready(p)) {
         dvti_param_not_ready(function, p);
         return NULL;
@@ -258,19 +262,23 @@ DVTI_FN dvt_array *dvti_param_average(const char *function, dvt_param *p) {
 DVT_API dvt_status dvt_param_set_shape(dvt_param *p, dvt_shape shape) {
     dvt_shape known;
     int64_t bytes;
-    bool fits;
+    bool fits, kept = true;
     if (!p)
         return dvti_null("dvt_param_set_shape", "p");
     if (!dvti_nbytes("dvt_param_set_shape", shape, p->dtype, &bytes))
         return dvti_failure();
     dvti_params_lock();
-    known = p->shape;
+    known = dvt_param_shape(p);
     fits = dvti_shape_accepts(known, shape);
-    if (fits && !dvti_param_ready(p))
-        p->shape = shape;
+    if (fits && !dvti_param_ready(p)) {
+        if (dvti_inferring())
+            kept = dvti_infer_set_shape(p, shape);
+        else
+            p->shape = shape;
+    }
     dvti_params_unlock();
     if (fits)
-        return DVT_OK;
+        return kept ? DVT_OK : dvti_failure();
     return dvti_fail(
         DVT_ERR_SHAPE,
         "dvt_param_set_shape: Parameter '%s' has shape %s and is given %s; expected the same "

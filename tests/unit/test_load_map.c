@@ -136,6 +136,71 @@ DVT_TEST(files_with_wrong_maps) {
     remove_file();
 }
 
+static char warned[600];
+
+static void keep_warning(void *user, dvt_log_level level, const char *message) {
+    (void)user;
+    if (level == DVT_LOG_WARNING)
+        snprintf(warned, sizeof warned, "%s", message);
+}
+
+/* Pairs that set nothing, alone and with other faults. */
+DVT_TEST(files_with_idle_pairs) {
+    const entry entries[] = {{"0.weight", DVT_SHAPE(2, 3), 5},
+                             {"0.bias", DVT_SHAPE(2), 6},
+                             {"1.weight", DVT_SHAPE(1, 2), 7},
+                             {"1.bias", DVT_SHAPE(1), 8}};
+    const entry renamed[] = {{"encoder.weight", DVT_SHAPE(2, 3), 5}};
+    static const char *const typo[] = {"encodr.*", "0.*", "encoder.bias*", "0.bias", NULL};
+    static const char *const target[] = {"0.weight", "0.weight", "0.weight", "1.wieght", NULL};
+    static const char *const leaves[] = {"*_tracked", "", NULL};
+    dvt_load_options options = with_map(typo);
+    dvt_block *net = two_dense();
+    open_file("idle.safetensors");
+    write_safetensors(renamed, 1, DVT_F32);
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_ERR_NAME);
+    error_has("Missing in the file: '0.weight', '0.bias', '1.weight'");
+    error_has("Not in the net: 'encoder.weight' (");
+    error_has("Pairs of the map that set nothing: 'encodr.*' as '0.*', 'encoder.bias*' as "
+              "'0.bias' (allow_missing");
+    dvt_clear_error();
+    write_safetensors(entries, 4, DVT_F32);
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_ERR_NAME);
+    error_has("dvt_block_load_with: The map's pairs 'encodr.*' as '0.*', 'encoder.bias*' as "
+              "'0.bias' set nothing. ");
+    error_has("contains parameters: '0.weight', '0.bias'");
+    dvt_clear_error();
+    options.ignore_extra = true; /* ignores other pairs */
+    CHECK_ERROR(dvt_block_load_with(net, path, &options, no_contexts()), DVT_ERR_NAME);
+    options.ignore_extra = false;
+    options.map = target;
+    options.allow_missing = true;
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_ERR_NAME);
+    error_has("The map's pair '0.weight' as '1.wieght' sets nothing. ");
+    dvt_clear_error();
+    check_untouched(net);
+    /* ignored pairs are a warning, those that leave arrays out are none */
+    dvt_set_logger(keep_warning, NULL);
+    options.map = leaves;
+    options.allow_missing = false;
+    warned[0] = 0;
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_OK);
+    CHECK_STR(warned, "");
+    options.map = typo;
+    options.allow_missing = true;
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_OK);
+    CHECK(strstr(warned, "pairs 'encodr.*' as '0.*', 'encoder.bias*' as '0.bias' set nothing") !=
+          NULL);
+    options.map = target;
+    options.allow_missing = false;
+    options.ignore_extra = true;
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_OK);
+    CHECK(strstr(warned, "pair '0.weight' as '1.wieght' sets nothing") != NULL);
+    dvt_set_logger(NULL, NULL);
+    CHECK_CLOSE(first_of(net, 0, "weight"), 5, 0);
+    remove_file();
+}
+
 /* Everything that does not fit is in one error. */
 DVT_TEST(files_with_many_faults) {
     const entry entries[] = {{"0.weight", DVT_SHAPE(3, 3), 5},

@@ -379,10 +379,12 @@ DVT_TEST(nets_summary) {
     dvt_block *net = lenet(), *norm = dvt_nn_batch_norm();
     dvt_array *mean;
     char text[4000];
-    CHECK_INT(captured_summary(net, DVT_SHAPE(1, 1, 28, 28), text, sizeof text),
-              DVT_ERR_UNINITIALIZED);
+    CHECK_INT(captured_summary(net, DVT_SHAPE(1, 2, 3, 4), text, sizeof text), DVT_ERR_SHAPE);
     CHECK_STR(text, "");
     dvt_clear_error();
+    /* without values: the lines are those of cpu() */
+    CHECK_INT(captured_summary(net, DVT_SHAPE(1, 1, 28, 28), text, sizeof text), DVT_OK);
+    CHECK_STR(line_of(text, "Memory:"), "Memory: 235.0 KiB of parameters, 25.5 KiB of results");
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     dvt_block_initialize(net, default_init(), DVT_CONTEXTS(dvt_gpu(0)));
     CHECK_INT(captured_summary(net, DVT_SHAPE(1, 1, 28, 28), text, sizeof text), DVT_OK);
@@ -435,9 +437,11 @@ DVT_TEST(nets_measure) {
     desc.forward = products_forward;
     net = dvt_block_new(&desc);
     dvt_block_add_param(net, "weight", DVT_SHAPE(3, 200), DVT_F32, dvt_init_one());
-    CHECK_ERROR(dvt_block_measure(net, DVT_SHAPE(2, 3), &cost), DVT_ERR_UNINITIALIZED);
+    CHECK_ERROR(dvt_block_measure(net, DVT_SHAPE(2, 4), &cost), DVT_ERR_SHAPE);
     CHECK_INT(cost.trained, -1);
-    /* Initial values are drawn in the first pass, and do not count. */
+    CHECK_INT(dvt_block_measure(net, DVT_SHAPE(2, 3), &cost), DVT_OK);
+    CHECK_INT(cost.result_bytes, 4 * (2 * 200 + 2 * 3));
+    /* Drawing initial values does not count. */
     dvt_block_initialize(net, default_init(), no_contexts());
     CHECK_INT(dvt_block_measure(net, DVT_SHAPE(2, 3), &cost), DVT_OK);
     CHECK_INT(cost.trained, 600);
@@ -447,7 +451,7 @@ DVT_TEST(nets_measure) {
     CHECK_INT(cost.result_bytes, 4 * (2 * 200 + 2 * 3));
     dvt_clear_error();
     CHECK(dvt_block_measure(net, DVT_SHAPE(2, 4), &cost) == DVT_ERR_SHAPE);
-    CHECK(strstr(dvt_error(), "dvt_block_measure: products") == dvt_error());
+    CHECK(strstr(dvt_error(), "dvt_block_measure: Products: ") == dvt_error());
     dvt_clear_error();
     CHECK_ERROR(dvt_block_measure(NULL, DVT_SHAPE(2, 4), &cost), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_block_measure(net, DVT_SHAPE(2, 3), NULL), DVT_ERR_NULL_ARGUMENT);

@@ -185,8 +185,8 @@ DVTI_FN void dvti_cuda_chunk_give(dvti_cuda_chunk *chunk);
 DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu);
 
 /* ---- failures (dvt_cuda_error.c) ---- */
-/* Locks the gpu. Returns false with the error set if the gpu is lost, or was opened by the parent of
-   a forked process. */
+/* Locks the gpu. Returns false with the error set if the gpu is lost, or was opened by the parent
+   of a forked process. */
 DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function);
 /* Returns OK, or the error of a lost gpu. */
 DVTI_FN dvt_status dvti_cuda_usable(dvti_cuda_gpu *gpu, const char *function);
