@@ -92,7 +92,8 @@ def this_processor(program):
                          check=True).stdout.strip()
     if asked and asked != isa:
         raise SystemExit(f"DEVTENSOR_ISA={asked}: this processor or build has no such ISA target")
-    return Processor(kind, model_of(info), caches(), isa, "avx512f" in info.get("flags", "").split())
+    has_avx512 = "avx512f" in info.get("flags", "").split()
+    return Processor(kind, model_of(info), caches(), isa, has_avx512)
 
 
 if __name__ == "__main__":  # for scripts: the kind, and the name on a second line

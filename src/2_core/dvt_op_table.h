@@ -46,7 +46,7 @@
       dvt_mul(g, dvt_mul_scalar(x, 2)), X, -2, 2, "x * x")                                         \
     R(relu, SAME, QUICK, x > 0 ? x : x != x ? x : C(0), x > 0 ? x : 0,                             \
       W(select)(W(le)(x, W(zero)()), W(zero)(), x), 0,                                             \
-      dvt_where_scalar(y, g, 0), Y, 0.2, 2, "max(x, 0)")                                             \
+      dvt_where_scalar(y, g, 0), Y, 0.2, 2, "max(x, 0)")                                           \
     R(floor, SAME, QUICK, F(floor)(x), x, W(floor)(x), 0,                                          \
       dvti_no_gradient(g), NONE, 0.1, 0.9, "largest integer <= x")                                 \
     R(ceil, SAME, QUICK, F(ceil)(x), x, W(ceil)(x), 0,                                             \
