@@ -27,8 +27,8 @@ e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
 
 # ---- generated: begin ----
 # By tools/python_api.py: do not edit. name:result:arguments, see _LETTERS. A * marks results that
-# another object owns. Left out: get_virtual_model, get_jit_stats, schedule_custom, transform_new,
-# loader_get_state.
+# another object owns. Left out: get_virtual_model, get_jit_stats, block_mixed_precision,
+# schedule_custom, transform_new, loader_get_state.
 _SIGNATURES = """
 empty:a:SiC zeros:a:SiC ones:a:SiC full:a:SdiC zeros_like:a:p ones_like:a:p full_like:a:pd
 scalar:a:diC eye:a:qqqiC arange:a:dddiC linspace:a:ddqiC from_host:a:pSiC from_memory:a:pSpippC
@@ -86,44 +86,45 @@ nn_embedding:block:qq block_new:block:p block_add_param:param*:psSiN param_set_s
 block_add_child:e:pp block_len:i:p block_at:block*:pi block_param:param*:ps block_data:a*:psC
 block_kind:s:p block_user:p:p block_initialize:e:pNL block_reinitialize:e:pNL block_forward:a:pp
 block_format:z:ppz block_print:v:p block_print_summary:e:pS block_measure:e:pSp block_save:e:ps
-block_load:e:psL block_load_with:e:pspL nn_rnn:block:q nn_lstm:block:q nn_gru:block:q
-nn_rnn_with:block:p nn_lstm_with:block:p nn_gru_with:block:p recurrent_forward:a:pppip
-attention:a:ppppp rotary:a:pp add:a:pp add_:a:pp add_scalar:a:pd add_scalar_:a:pd scalar_add:a:dp
-sub:a:pp sub_:a:pp sub_scalar:a:pd sub_scalar_:a:pd scalar_sub:a:dp mul:a:pp mul_:a:pp
-mul_scalar:a:pd mul_scalar_:a:pd scalar_mul:a:dp div:a:pp div_:a:pp div_scalar:a:pd div_scalar_:a:pd
-scalar_div:a:dp floor_div:a:pp floor_div_:a:pp floor_div_scalar:a:pd floor_div_scalar_:a:pd
-scalar_floor_div:a:dp mod:a:pp mod_:a:pp mod_scalar:a:pd mod_scalar_:a:pd scalar_mod:a:dp pow:a:pp
-pow_:a:pp pow_scalar:a:pd pow_scalar_:a:pd scalar_pow:a:dp minimum:a:pp minimum_:a:pp
-minimum_scalar:a:pd minimum_scalar_:a:pd scalar_minimum:a:dp maximum:a:pp maximum_:a:pp
-maximum_scalar:a:pd maximum_scalar_:a:pd scalar_maximum:a:dp atan2:a:pp atan2_:a:pp
-atan2_scalar:a:pd atan2_scalar_:a:pd scalar_atan2:a:dp hypot:a:pp hypot_:a:pp hypot_scalar:a:pd
-hypot_scalar_:a:pd scalar_hypot:a:dp equal:a:pp equal_scalar:a:pd scalar_equal:a:dp not_equal:a:pp
-not_equal_scalar:a:pd scalar_not_equal:a:dp less:a:pp less_scalar:a:pd scalar_less:a:dp
-less_equal:a:pp less_equal_scalar:a:pd scalar_less_equal:a:dp greater:a:pp greater_scalar:a:pd
-scalar_greater:a:dp greater_equal:a:pp greater_equal_scalar:a:pd scalar_greater_equal:a:dp
-logical_and:a:pp logical_and_scalar:a:pd scalar_logical_and:a:dp logical_or:a:pp
-logical_or_scalar:a:pd scalar_logical_or:a:dp logical_xor:a:pp logical_xor_scalar:a:pd
-scalar_logical_xor:a:dp neg:a:p neg_:a:p abs:a:p abs_:a:p sign:a:p sign_:a:p square:a:p square_:a:p
-relu:a:p relu_:a:p floor:a:p floor_:a:p ceil:a:p ceil_:a:p round:a:p round_:a:p trunc:a:p trunc_:a:p
-reciprocal:a:p reciprocal_:a:p sqrt:a:p sqrt_:a:p rsqrt:a:p rsqrt_:a:p exp:a:p exp_:a:p exp2:a:p
-exp2_:a:p expm1:a:p expm1_:a:p log:a:p log_:a:p log2:a:p log2_:a:p log10:a:p log10_:a:p log1p:a:p
-log1p_:a:p sin:a:p sin_:a:p cos:a:p cos_:a:p tan:a:p tan_:a:p asin:a:p asin_:a:p acos:a:p acos_:a:p
-atan:a:p atan_:a:p sinh:a:p sinh_:a:p cosh:a:p cosh_:a:p tanh:a:p tanh_:a:p sigmoid:a:p sigmoid_:a:p
-softplus:a:p softplus_:a:p erf:a:p erf_:a:p gelu:a:p gelu_:a:p isnan:a:p isinf:a:p isfinite:a:p
-logical_not:a:p where:a:ppp where_scalar:a:ppd scalar_where:a:pdp clip:a:pdd clip_:a:pdd sum:a:pX
-prod:a:pX mean:a:pX var:a:pXd std:a:pXd min:a:pX max:a:pX argmin:a:pX argmax:a:pX any:a:pX all:a:pX
-norm:a:pX logsumexp:a:pX isclose:a:ppddi allclose:?:ppddi array_equal:?:ppi cumsum:a:pi sort:a:pii
-argsort:a:pii topk:a:pqiip softmax:a:pi log_softmax:a:pi matmul:a:pp matmul_with:a:ppp dot:a:pp
-concat:a:pii stack:a:pii split:e:piip array_split:e:piip take:a:ppi take_along_axis:a:ppi pick:a:ppX
-one_hot:a:pqi conv2d:a:pppp conv1d:a:pppp conv2d_transpose:a:pppp conv1d_transpose:a:pppp
-max_pool2d:a:pp avg_pool2d:a:pp max_pool1d:a:pp avg_pool1d:a:pp adaptive_avg_pool2d:a:pqq
-upsample2d:a:pp leaky_relu:a:pd prelu:a:pp elu:a:pd selu:a:p silu:a:p mish:a:p hard_sigmoid:a:p
-hard_swish:a:p glu:a:pi swiglu:a:pi linear:a:ppp dropout:a:pd batch_norm:a:pppppidd
-layer_norm:a:pppd rms_norm:a:ppd group_norm:a:pippd instance_norm:a:pppd seed:v:Q seed_ctx:v:QC
-uniform:a:ddSiC normal:a:ddSiC randint:a:qqSiC bernoulli:a:dSiC permutation:a:qC key_new:K:Q
-key_split:v:Kip key_fold_in:K:KI key_uniform:a:KddSiC key_normal:a:KddSiC key_randint:a:KqqSiC
-key_bernoulli:a:KdSiC key_permutation:a:KqC set_rng_engine:i:i trace_begin:e:s trace_begin_to:e:pp
-trace_end:e: transfers_format:z:pz print_transfers:v: histogram_of:e:pip histogram_format:z:ppz
+block_load:e:psL block_load_with:e:pspL block_set_mixed_precision:e:pi block_set_loss_scaling:e:pp
+nn_rnn:block:q nn_lstm:block:q nn_gru:block:q nn_rnn_with:block:p nn_lstm_with:block:p
+nn_gru_with:block:p recurrent_forward:a:pppip attention:a:ppppp rotary:a:pp add:a:pp add_:a:pp
+add_scalar:a:pd add_scalar_:a:pd scalar_add:a:dp sub:a:pp sub_:a:pp sub_scalar:a:pd sub_scalar_:a:pd
+scalar_sub:a:dp mul:a:pp mul_:a:pp mul_scalar:a:pd mul_scalar_:a:pd scalar_mul:a:dp div:a:pp
+div_:a:pp div_scalar:a:pd div_scalar_:a:pd scalar_div:a:dp floor_div:a:pp floor_div_:a:pp
+floor_div_scalar:a:pd floor_div_scalar_:a:pd scalar_floor_div:a:dp mod:a:pp mod_:a:pp
+mod_scalar:a:pd mod_scalar_:a:pd scalar_mod:a:dp pow:a:pp pow_:a:pp pow_scalar:a:pd pow_scalar_:a:pd
+scalar_pow:a:dp minimum:a:pp minimum_:a:pp minimum_scalar:a:pd minimum_scalar_:a:pd
+scalar_minimum:a:dp maximum:a:pp maximum_:a:pp maximum_scalar:a:pd maximum_scalar_:a:pd
+scalar_maximum:a:dp atan2:a:pp atan2_:a:pp atan2_scalar:a:pd atan2_scalar_:a:pd scalar_atan2:a:dp
+hypot:a:pp hypot_:a:pp hypot_scalar:a:pd hypot_scalar_:a:pd scalar_hypot:a:dp equal:a:pp
+equal_scalar:a:pd scalar_equal:a:dp not_equal:a:pp not_equal_scalar:a:pd scalar_not_equal:a:dp
+less:a:pp less_scalar:a:pd scalar_less:a:dp less_equal:a:pp less_equal_scalar:a:pd
+scalar_less_equal:a:dp greater:a:pp greater_scalar:a:pd scalar_greater:a:dp greater_equal:a:pp
+greater_equal_scalar:a:pd scalar_greater_equal:a:dp logical_and:a:pp logical_and_scalar:a:pd
+scalar_logical_and:a:dp logical_or:a:pp logical_or_scalar:a:pd scalar_logical_or:a:dp
+logical_xor:a:pp logical_xor_scalar:a:pd scalar_logical_xor:a:dp neg:a:p neg_:a:p abs:a:p abs_:a:p
+sign:a:p sign_:a:p square:a:p square_:a:p relu:a:p relu_:a:p floor:a:p floor_:a:p ceil:a:p ceil_:a:p
+round:a:p round_:a:p trunc:a:p trunc_:a:p reciprocal:a:p reciprocal_:a:p sqrt:a:p sqrt_:a:p
+rsqrt:a:p rsqrt_:a:p exp:a:p exp_:a:p exp2:a:p exp2_:a:p expm1:a:p expm1_:a:p log:a:p log_:a:p
+log2:a:p log2_:a:p log10:a:p log10_:a:p log1p:a:p log1p_:a:p sin:a:p sin_:a:p cos:a:p cos_:a:p
+tan:a:p tan_:a:p asin:a:p asin_:a:p acos:a:p acos_:a:p atan:a:p atan_:a:p sinh:a:p sinh_:a:p
+cosh:a:p cosh_:a:p tanh:a:p tanh_:a:p sigmoid:a:p sigmoid_:a:p softplus:a:p softplus_:a:p erf:a:p
+erf_:a:p gelu:a:p gelu_:a:p isnan:a:p isinf:a:p isfinite:a:p logical_not:a:p where:a:ppp
+where_scalar:a:ppd scalar_where:a:pdp clip:a:pdd clip_:a:pdd sum:a:pX prod:a:pX mean:a:pX var:a:pXd
+std:a:pXd min:a:pX max:a:pX argmin:a:pX argmax:a:pX any:a:pX all:a:pX norm:a:pX logsumexp:a:pX
+isclose:a:ppddi allclose:?:ppddi array_equal:?:ppi cumsum:a:pi sort:a:pii argsort:a:pii topk:a:pqiip
+softmax:a:pi log_softmax:a:pi matmul:a:pp matmul_with:a:ppp dot:a:pp concat:a:pii stack:a:pii
+split:e:piip array_split:e:piip take:a:ppi take_along_axis:a:ppi pick:a:ppX one_hot:a:pqi
+conv2d:a:pppp conv1d:a:pppp conv2d_transpose:a:pppp conv1d_transpose:a:pppp max_pool2d:a:pp
+avg_pool2d:a:pp max_pool1d:a:pp avg_pool1d:a:pp adaptive_avg_pool2d:a:pqq upsample2d:a:pp
+leaky_relu:a:pd prelu:a:pp elu:a:pd selu:a:p silu:a:p mish:a:p hard_sigmoid:a:p hard_swish:a:p
+glu:a:pi swiglu:a:pi linear:a:ppp dropout:a:pd batch_norm:a:pppppidd layer_norm:a:pppd
+rms_norm:a:ppd group_norm:a:pippd instance_norm:a:pppd seed:v:Q seed_ctx:v:QC uniform:a:ddSiC
+normal:a:ddSiC randint:a:qqSiC bernoulli:a:dSiC permutation:a:qC key_new:K:Q key_split:v:Kip
+key_fold_in:K:KI key_uniform:a:KddSiC key_normal:a:KddSiC key_randint:a:KqqSiC key_bernoulli:a:KdSiC
+key_permutation:a:KqC set_rng_engine:i:i trace_begin:e:s trace_begin_to:e:pp trace_end:e:
+transfers_format:z:pz print_transfers:v: histogram_of:e:pip histogram_format:z:ppz
 print_histogram:e:pi image_grid:a:pqq confusion_matrix:a:ppq confusion_save:e:pps board_new:board:s
 board_scalar:e:psdq board_histogram:e:pspq board_image:e:pspq board_text:e:pssq scope_begin:G:
 scope_end:v:p keep:p:p retain:p:p release:v:p discard:v:p discard_all:v: error_code:e: error:s:

@@ -278,9 +278,9 @@ DVT_API dvt_block *dvt_block_at(dvt_block *net, int i);
 /* Returns a parameter of this block itself by short name, "weight" or "bias". Owns: the block.
    Errors: NAME. */
 DVT_API dvt_param *dvt_block_param(dvt_block *block, const char *name);
-/* Returns dvt_param_data(dvt_block_param(block, name), ctx). While a net with mixed precision
-   computes on this thread, returns a float32 parameter in the dtype of the net instead, for the
-   forward of blocks: see dvt_block_set_mixed_precision. */
+/* Returns dvt_param_data(dvt_block_param(block, name), ctx). Inside of the forward pass of a net
+   with mixed precision, float32 parameters are converted to its dtype: see
+   dvt_block_set_mixed_precision. */
 DVT_API dvt_array *dvt_block_data(dvt_block *block, const char *name, dvt_ctx ctx);
 /* Return the kind, "Sequential", and the user pointer of a custom block. Owns: the block. */
 DVT_API const char *dvt_block_kind(const dvt_block *block);
@@ -351,8 +351,8 @@ DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
                                        const dvt_load_options *options, dvt_ctx_list ctxs);
 
 /* ---- mixed precision ---- */
-/* Lets the net compute in DVT_F16 or DVT_BF16; DVT_F32 switches that off. The training loop does not
-   change: parameters, gradients, states of optimizers and files stay float32, and so do x and y of
+/* Lets the net compute in DVT_F16 or DVT_BF16; DVT_F32 switches that off. The training loop is the
+   same: parameters, gradients, states of optimizers and files stay float32, and so do x and y of
    dvt_block_forward. Call it once for a whole net, before or after initialization.
    - The outermost dvt_block_forward converts a float x to 16 bits and its result to float32.
      Integers stay.
@@ -364,9 +364,10 @@ DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
      finite, and halve the scale. After 2000 steps without that it doubles. A skipped step changes
      no weight, state or schedule; dvt_trainer_steps does not count it. The step waits for the
      check. With DVT_BF16 there is no scale and no check.
-   - In the forward of a custom block dvt_block_data gives the 16-bit copy of a parameter, and
-     dvt_param_data the float32 parameter itself, for example to write it. Both have the right
-     gradients. Parameters called running_... or moving_... are never converted.
+   - In the forward of a custom block dvt_block_data gives the 16-bit copy of a parameter.
+     dvt_param_data gives the float32 parameter itself, for example to write it. The gradients of
+     both are right, and so are those of arrays from outside that the block reads. Parameters called
+     running_... or moving_... are never converted.
    Copies: 16-bit copies of the parameters, renewed after the parameters were written.  Waits: no.
    Errors: DTYPE (compute; float parameters that are not float32), VALUE (a part of a net with mixed
    precision, or a net with such a part), HOST_MEMORY. Nothing changes then.

@@ -3,8 +3,8 @@
 
        x float32 -> 16 bits -> | blocks, with parameters in 16 bits | -> y float32
 
-   The tape notes the loss scale of everything that a region records, so a backward pass scales the
-   gradients that enter it and unscales those that leave it, wherever they do (dvti_set_loss_scale).
+   The tape notes the loss scale of what a region records. A backward pass then scales the gradients
+   that enter the region, and unscales those that leave it, wherever they do (dvti_set_loss_scale).
    7_train/dvt_loss_scale.c changes the scale. */
 #include "6_nn/dvt_nn_internal.h"
 

@@ -1,4 +1,4 @@
-/* The loss scale in a step: the check of the gradients, the step that is skipped, and the change of the
+/* The loss scale in a step: the check of the gradients, the skipped step, and the change of the
    scale. 6_nn/dvt_mixed.c applies the scale. Source: Micikevicius et al., 2017; the rule of the
    scale is that of PyTorch's GradScaler. */
 #include "7_train/dvt_train_internal.h"

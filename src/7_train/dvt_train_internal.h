@@ -86,8 +86,8 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 /* ---- the loss scale (dvt_loss_scale.c) ---- */
 /* Returns the mixed precision of the parameters' net, or NULL. */
 DVTI_FN dvti_mixed *dvti_trainer_mixed(const dvt_trainer *t);
-/* Finds whether a gradient of the step is not finite, where a loss scale needs it. Waits. Sets VALUE
-   for parameters of two nets with mixed precision. */
+/* Finds whether a gradient of the step is not finite, where a loss scale needs it. Waits then. Sets
+   VALUE for parameters of two nets with mixed precision. */
 DVTI_FN dvt_status dvti_trainer_check_overflow(const char *function, const dvt_trainer *t,
                                                bool *overflow);
 /* Marks the gradients as used, as a step does, and changes nothing else. */

@@ -1,6 +1,7 @@
 /* Tests of mixed precision: gradients have the bits of casts that a program writes itself, whatever
    crosses the border of the net; parameters in 16 bits follow their values; errors. */
 #include "dvt_test.h"
+#include <setjmp.h>
 #if !defined(DEVTENSOR_NO_NN)
 
 #define ROWS 5
@@ -276,8 +277,8 @@ DVT_TEST(mixed_blocks_compute_in_16_bits) {
         DVT_SCOPE {
             dvt_dtype dtype = i ? DVT_BF16 : DVT_F16;
             double tolerance = i ? 0.15 : 0.02;
-            dvt_array *image = dvt_key_normal(dvt_key_new(5), 0, 1, DVT_SHAPE(2, 2, 8, 8), DVT_F32,
-                                              ctx);
+            dvt_array *image =
+                dvt_key_normal(dvt_key_new(5), 0, 1, DVT_SHAPE(2, 2, 8, 8), DVT_F32, ctx);
             dvt_array *row = dvt_key_normal(dvt_key_new(6), 0, 1, DVT_SHAPE(3, 2, 4), DVT_F32, ctx);
             dvt_block *net = dvt_nn_sequential();
             DVT_NN_ADD(net, dvt_nn_conv2d(4, 3, DVT_RELU), dvt_nn_batch_norm(),
@@ -350,9 +351,9 @@ DVT_TEST(mixed_copies_follow_the_parameters) {
     CHECK_INT(dvt_block_reinitialize(net, dvt_init_constant(5), two), DVT_OK);
     CHECK_VALUES(dvt_block_forward(net, x), 0, 5);
     CHECK_VALUES(dvt_block_forward(net, dvt_as_in_ctx(x, two.ctx[1])), 0, 5);
-    CHECK_INT(dvt_params_reset_ctx(dvt_block_collect_params(net, NULL),
-                                   DVT_CONTEXTS(dvt_cpu_id(3))),
-              DVT_OK);
+    CHECK_INT(
+        dvt_params_reset_ctx(dvt_block_collect_params(net, NULL), DVT_CONTEXTS(dvt_cpu_id(3))),
+        DVT_OK);
     CHECK_VALUES(dvt_block_forward(net, dvt_as_in_ctx(x, two.ctx[1])), 0, 5);
     CHECK_INT(dvt_block_set_mixed_precision(net, DVT_BF16), DVT_OK);
     CHECK_INT(dvt_param_set_data(w, dvt_full(DVT_SHAPE(1, 1), 257, DVT_F32, ctx)), DVT_OK);
@@ -443,6 +444,46 @@ DVT_TEST(mixed_errors) {
     CHECK_INT(dvt_block_mixed_precision(first).compute, DVT_F32);
     CHECK(dvt_block_forward(twice, x) != NULL);
 }
+
+/* A longjmp of the host program, or a C++ exception, leaves a region that never ends. */
+#if !defined(_WIN32)
+static jmp_buf left_by;
+
+static dvt_array *jumps_out(dvt_block *self, void *user, dvt_array *x) {
+    (void)self;
+    (void)user;
+    (void)x;
+    longjmp(left_by, 1);
+}
+
+DVT_TEST(mixed_forward_left_by_longjmp) {
+    dvt_ctx ctx = dvt_cpu();
+    dvt_block_desc desc;
+    dvt_block *jumper, *net;
+    dvt_array *x = dvt_full(DVT_SHAPE(1), 2049, DVT_F32, ctx), *y = NULL;
+    dvt_scope_guard scope;
+    memset(&desc, 0, sizeof desc);
+    desc.kind = "Jumper";
+    desc.forward = jumps_out;
+    jumper = dvt_block_new(&desc);
+    net = dvt_nn_dense(1, DVT_IDENTITY);
+    CHECK_INT(dvt_block_set_mixed_precision(jumper, DVT_F16), DVT_OK);
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(ctx)), DVT_OK);
+    CHECK(dvt_block_forward(net, dvt_reshape(x, DVT_SHAPE(1, 1))) != NULL);
+    scope = dvt_scope_begin();
+    if (setjmp(left_by) == 0)
+        dvt_block_forward(jumper, x);
+    dvt_scope_end(&scope);
+    CHECK_INT(dvt_dtype_of(dvt_block_data(net, "weight", ctx)), DVT_F32);
+    CHECK_INT(dvt_attach_grad(x, DVT_GRAD_WRITE), DVT_OK);
+    DVT_RECORD { /* what a thread records before its next forward is right too */
+        y = dvt_mul_scalar(x, 3);
+    }
+    CHECK_INT(dvt_backward(y), DVT_OK);
+    CHECK_VALUES(dvt_grad(x), 0, 3);
+    CHECK_VALUES(dvt_block_forward(net, dvt_reshape(x, DVT_SHAPE(1, 1))), 0, 2049);
+}
+#endif
 
 /* A block that outlives its net is a net of its own. */
 DVT_TEST(mixed_after_the_net_is_freed) {

@@ -1,5 +1,5 @@
-/* Tests of training in mixed precision: it reaches the loss of float32; the loss scale rescues small
-   gradients, skips steps that overflow, and grows; resumed and data-parallel runs have the same
+/* Tests of training in mixed precision. It reaches the loss of float32. The loss scale rescues
+   small gradients, skips steps that overflow, and grows. Resumed and parallel runs have the same
    bits. */
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN)
@@ -15,9 +15,8 @@ typedef struct run {
 static dvt_block *make_net(int kind) {
     dvt_block *net = dvt_nn_sequential();
     if (kind == 0)
-        DVT_NN_ADD(net, dvt_nn_conv2d(4, 3, DVT_RELU), dvt_nn_batch_norm(),
-                   dvt_nn_max_pool2d(2, 2), dvt_nn_dense(12, DVT_TANH), dvt_nn_dropout(0.1),
-                   dvt_nn_dense(3, DVT_IDENTITY));
+        DVT_NN_ADD(net, dvt_nn_conv2d(4, 3, DVT_RELU), dvt_nn_batch_norm(), dvt_nn_max_pool2d(2, 2),
+                   dvt_nn_dense(12, DVT_TANH), dvt_nn_dropout(0.1), dvt_nn_dense(3, DVT_IDENTITY));
     else
         DVT_NN_ADD(net, dvt_nn_embedding(16, 8), dvt_nn_lstm(8), dvt_nn_layer_norm(),
                    dvt_nn_dense(3, DVT_IDENTITY));
@@ -25,10 +24,9 @@ static dvt_block *make_net(int kind) {
 }
 
 static dvt_array *make_x(int kind, int64_t rows) {
-    return kind == 0 ? dvt_key_normal(dvt_key_new(1), 0, 1, DVT_SHAPE(rows, 1, 6, 6), DVT_F32,
-                                      dvt_cpu())
-                     : dvt_key_randint(dvt_key_new(1), 0, 16, DVT_SHAPE(rows, 5), DVT_I64,
-                                       dvt_cpu());
+    return kind == 0
+               ? dvt_key_normal(dvt_key_new(1), 0, 1, DVT_SHAPE(rows, 1, 6, 6), DVT_F32, dvt_cpu())
+               : dvt_key_randint(dvt_key_new(1), 0, 16, DVT_SHAPE(rows, 5), DVT_I64, dvt_cpu());
 }
 
 static dvt_array *make_y(int64_t rows) {
@@ -365,9 +363,8 @@ DVT_TEST(mixed_parts_have_the_same_bits_on_any_contexts) {
                             loss = dvt_block_forward(r.net, px);
                             loss = dvt_loss_softmax_cross_entropy(loss, py);
                             if (step == 1) /* one part of the batch overflows */
-                                loss = dvt_mul_scalar(loss, dvt_item(dvt_sum(py, DVT_ALL)) > 2
-                                                                ? 1e30
-                                                                : 1);
+                                loss = dvt_mul_scalar(
+                                    loss, dvt_item(dvt_sum(py, DVT_ALL)) > 2 ? 1e30 : 1);
                         }
                         CHECK_INT(dvt_backward(loss), DVT_OK);
                     }
