@@ -338,6 +338,23 @@ DVT_TEST(mixed_two_nets_in_one_trainer) {
     CHECK_INT(dvt_trainer_step(trainer, 1), DVT_OK);
 }
 
+/* A block that outlives its net is a net of its own. */
+DVT_TEST(mixed_after_the_net_is_freed) {
+    dvt_block *dense = NULL;
+    DVT_SCOPE {
+        dvt_block *net = dvt_nn_sequential();
+        dense = dvt_nn_dense(2, DVT_IDENTITY);
+        DVT_NN_ADD(net, dense);
+        CHECK_INT(dvt_block_set_mixed_precision(net, DVT_F16), DVT_OK);
+        dvt_keep(dense);
+    }
+    CHECK_INT(dvt_block_mixed_precision(dense).compute, DVT_F16);
+    CHECK_INT(dvt_block_set_mixed_precision(dense, DVT_BF16), DVT_OK);
+    CHECK_INT(dvt_block_mixed_precision(dense).compute, DVT_BF16);
+    CHECK_INT(dvt_block_set_mixed_precision(dense, DVT_F32), DVT_OK);
+    CHECK_INT(dvt_block_mixed_precision(dense).compute, DVT_F32);
+}
+
 /* ---- the same bits ---- */
 DVT_TEST(mixed_parts_have_the_same_bits_on_any_contexts) {
     dvt_ctx_list lists[3];
