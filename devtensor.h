@@ -2170,7 +2170,9 @@ DVT_API dvt_block *dvt_block_at(dvt_block *net, int i);
 /* Returns a parameter of this block itself by short name, "weight" or "bias". Owns: the block.
    Errors: NAME. */
 DVT_API dvt_param *dvt_block_param(dvt_block *block, const char *name);
-/* Returns dvt_param_data(dvt_block_param(block, name), ctx). */
+/* Returns dvt_param_data(dvt_block_param(block, name), ctx). Inside of the forward pass of a net
+   with mixed precision, float32 parameters are converted to its dtype: see
+   dvt_block_set_mixed_precision. */
 DVT_API dvt_array *dvt_block_data(dvt_block *block, const char *name, dvt_ctx ctx);
 /* Return the kind, "Sequential", and the user pointer of a custom block. Owns: the block. */
 DVT_API const char *dvt_block_kind(const dvt_block *block);
@@ -2258,6 +2260,51 @@ DVT_API dvt_status dvt_block_load(dvt_block *net, const char *path, dvt_ctx_list
 /* Sets parameters as dvt_block_load does, with options, which may be NULL. */
 DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
 									   const dvt_load_options *options, dvt_ctx_list ctxs);
+
+/* ---- mixed precision ---- */
+/* Lets the net compute in DVT_F16 or DVT_BF16; DVT_F32 switches that off. The training loop is the
+   same: parameters, gradients, states of optimizers and files stay float32, and so do x and y of
+   dvt_block_forward. Call it once for a whole net, before or after initialization.
+   - The outermost dvt_block_forward converts a float x to 16 bits and its result to float32.
+     Integers stay.
+   - Blocks compute with 16-bit copies of the parameters. Normalization computes in float32, and
+     keeps its parameters and running statistics in it.
+   - Gradients inside of the net are 16 bits. With DVT_F16 they are multiplied by a loss scale, and
+     divided by it where they leave the net, so that small ones do not become 0.
+   - dvt_trainer_step and dvt_trainer_update skip the update when the sum of a gradient is not
+     finite, and halve the scale. After 2000 steps without that it doubles. A skipped step changes
+     no weight, state or schedule; dvt_trainer_steps does not count it. The step waits for the
+     check. With DVT_BF16 there is no scale and no check.
+   - In the forward of a custom block dvt_block_data gives the 16-bit copy of a parameter.
+     dvt_param_data gives the float32 parameter itself, for example to write it. The gradients of
+     both are right, and so are those of arrays from outside that the block reads. Parameters called
+     running_... or moving_... are never converted.
+   Copies: 16-bit copies of the parameters, renewed after the parameters were written.  Waits: no.
+   Errors: DTYPE (compute; float parameters that are not float32), VALUE (a part of a net with mixed
+   precision, or a net with such a part), HOST_MEMORY. Nothing changes then.
+   Source: Micikevicius et al., 2017. */
+DVT_API dvt_status dvt_block_set_mixed_precision(dvt_block *net, dvt_dtype compute);
+
+/* Options of the loss scale. All zeros is the default. */
+typedef struct dvt_loss_scaling {
+	double init_scale;       /* a power of two, 2^-24 to 2^24; 0: as it is (65536 with DVT_F16) */
+	int64_t growth_interval; /* steps without overflow before the scale doubles; 0: 2000 */
+	bool fixed;              /* keep the scale; steps with overflow are still skipped */
+} dvt_loss_scaling;
+
+/* Sets the options of a net with mixed precision. With DVT_BF16 this adds scale and check. Errors:
+   VALUE (a net without mixed precision), RANGE. */
+DVT_API dvt_status dvt_block_set_loss_scaling(dvt_block *net, const dvt_loss_scaling *options);
+
+/* The state of mixed precision. */
+typedef struct dvt_mixed_precision {
+	dvt_dtype compute;     /* DVT_F32: off */
+	double loss_scale;     /* of the next forward */
+	int64_t skipped_steps; /* so far */
+} dvt_mixed_precision;
+
+/* Returns the state of a net, or of the net that a block is part of. */
+DVT_API dvt_mixed_precision dvt_block_mixed_precision(const dvt_block *net);
 /* ==== end dvt_nn.h ==== */
 /* ==== begin src/0_api/dvt_nn_sequence.h ==== */
 /* [dvt:sequence] Blocks and operations for sequences: recurrent layers, attention.
@@ -2555,9 +2602,11 @@ DVT_API dvt_optimizer dvt_optimizer_custom(const dvt_optimizer_desc *desc, doubl
 DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer);
 /* Calls dvt_trainer_allreduce, then dvt_trainer_update: sums the gradients over the contexts in
    their order, divides by batch_size and updates every copy. All copies keep the same bits.
-   Gradients that dvt_trainer_allreduce has summed already are not summed again. Waits: no.
+   Gradients that dvt_trainer_allreduce has summed already are not summed again. Waits: no, unless a
+   loss scale checks the gradients (dvt_block_set_mixed_precision).
    Errors: STALE_GRAD (a gradient was not renewed since the last step; nothing is updated),
-   UNINITIALIZED, RANGE (batch_size <= 0), VALUE (as dvt_trainer_allreduce). */
+   UNINITIALIZED, RANGE (batch_size <= 0), VALUE (as dvt_trainer_allreduce; parameters of two nets
+   with mixed precision). */
 DVT_API dvt_status dvt_trainer_step(dvt_trainer *trainer, int64_t batch_size);
 /* Makes a step as dvt_trainer_step does, but skips parameters with stale gradients. A copy whose
    context got no slice of this batch counts as 0. */
@@ -2568,14 +2617,14 @@ DVT_API dvt_status dvt_trainer_step_partial(dvt_trainer *trainer, int64_t batch_
    Errors: VALUE (backward has renewed or added to some of the sums since, so that another sum would
    count them twice). */
 DVT_API dvt_status dvt_trainer_allreduce(dvt_trainer *trainer);
-/* Updates all copies from the sums, the second phase. Waits: no. Errors: as dvt_trainer_step; VALUE
-   (on several contexts, gradients that are not summed). */
+/* Updates all copies from the sums, the second phase. Waits: as dvt_trainer_step. Errors: as
+   dvt_trainer_step; VALUE (on several contexts, gradients that are not summed). */
 DVT_API dvt_status dvt_trainer_update(dvt_trainer *trainer, int64_t batch_size);
 /* Returns the schedule's learning rate for the next step. */
 DVT_API double dvt_trainer_learning_rate(const dvt_trainer *trainer);
 /* Sets the base learning rate. Errors: RANGE. */
 DVT_API dvt_status dvt_trainer_set_learning_rate(dvt_trainer *trainer, double rate);
-/* Returns the number of steps so far. */
+/* Returns the number of steps so far, without those that a loss scale has skipped. */
 DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer);
 
 /* Scales arrays in place so that their common 2-norm is at most max_norm. Returns the norm before,
@@ -2583,7 +2632,8 @@ DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer);
    norms to host memory.  Waits: yes.  Source: Pascanu, Mikolov and Bengio, 2013. */
 DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_norm);
 /* Scales the gradients of a trainer as dvt_clip_global_norm does, after dvt_trainer_allreduce; all
-   contexts scale alike. The gradients are sums over the batch: pass max_norm times batch_size to
+   contexts scale alike. In mixed precision gradients that are not finite give no warning, because
+   the step is skipped. The gradients are sums over the batch: pass max_norm times batch_size to
    bound their mean. */
 DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm);
 
@@ -2932,7 +2982,8 @@ DVT_API int64_t dvt_rank_bytes(void);
 #endif
 typedef struct dvt_checkpoint {
 	dvt_block *net;           /* values of all parameters; of every context where they differ */
-	dvt_trainer *trainer;     /* states and step counts, learning rate, settings of the optimizer */
+	dvt_trainer *trainer;     /* states and step counts, learning rate, settings of the optimizer,
+                                 the loss scale of mixed precision */
 	dvt_loader *loader;       /* epoch, position and seed */
 	int64_t epoch;            /* the caller's; a loader has its own */
 	int64_t step;             /* the caller's; 0: the steps of the trainer */
@@ -2958,7 +3009,7 @@ DVT_API dvt_status dvt_checkpoint_save(const dvt_checkpoint *c, const char *path
    one error lists all that differs: names, shapes, dtypes, the number of parameters, and settings
    of the optimizer and the loader. The base learning rate is the file's.
    On another number of contexts than before, copies that differed (running statistics) become their
-   mean. Later bits then depend on how batches are split.
+   mean. Later bits then depend on how batches are split. Call dvt_block_set_mixed_precision before.
    Errors: IO, FORMAT (no checkpoint, or damaged), NAME, SHAPE, DTYPE, VALUE (settings), CONTEXT;
    UNINITIALIZED (a trainer whose parameters have no values). */
 DVT_API dvt_status dvt_checkpoint_load(dvt_checkpoint *c, const char *path);
@@ -3509,6 +3560,8 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_block_save
 #undef dvt_block_load
 #undef dvt_block_load_with
+#undef dvt_block_set_mixed_precision
+#undef dvt_block_set_loss_scaling
 #undef dvt_nn_rnn
 #undef dvt_nn_lstm
 #undef dvt_nn_gru
@@ -26694,6 +26747,7 @@ typedef struct dvti_node {
 	dvti_op op;
 	const char *name; /* "dvt_mul" */
 	int64_t sequence; /* later operations have larger numbers */
+	int loss_scale; /* log2 of the factor in the gradient of its result; see dvti_set_loss_scale */
 	dvti_attr attr;
 	/* the result's memory without its history, so that the node does not own itself; NULL when no
        gradient reads it */
@@ -26715,6 +26769,12 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input);
 DVTI_FN void dvti_node_release(dvti_node *node);
 /* Releases the node's inputs and its result's memory. */
 DVTI_FN void dvti_node_clear(dvti_node *node);
+
+/* Sets the loss scale, as its log2, of the operations that this thread records from now on. Returns
+   the previous one; 0 outside of nets with mixed precision. The gradient of a node's result is
+   computed times 2^loss_scale. Backward rescales a gradient where it goes to a node with another
+   scale, or to a leaf, whose scale is 0. A power of two changes no digit. */
+DVTI_FN int dvti_set_loss_scale(int log2);
 
 DVTI_FN dvti_attr dvti_attr_none(void);
 
@@ -26944,6 +27004,9 @@ typedef struct dvti_grad_call {
 	/* in[0] is a relu's result whose own gradient is not needed: out[0] must be 0 where in[0] is 0,
        as relu's gradient makes it */
 	bool relu_masked;
+	/* log2 of the factor that gives out[0] the loss scale of its slot. A gradient function that
+       applies it sets 0; else the caller does. */
+	int shift;
 	/* per input: set where needed, in the input's shape or one that it broadcasts to */
 	dvt_array **out;
 } dvti_grad_call;
@@ -26971,6 +27034,8 @@ DVTI_FN dvt_array *dvti_grad_sliced(const dvti_node *node, int64_t n, dvt_array 
 DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 /* Returns x in the dtype of g, or x itself when it has that dtype. */
 DVTI_FN dvt_array *dvti_as_dtype_of(dvt_array *x, dvt_array *g);
+/* Returns g times 2^shift in a dtype, rounded once. */
+DVTI_FN dvt_array *dvti_rescaled(dvt_array *g, int shift, dvt_dtype dtype);
 /* Returns zeros like g: the gradient of step functions. */
 DVTI_FN dvt_array *dvti_no_gradient(dvt_array *g);
 /* Returns a 0-d array of g's dtype and context. */
@@ -28785,9 +28850,10 @@ struct dvt_param {
 	dvt_block *block;       /* numbers the name; NULL after the block was freed */
 	dvt_shape shape;        /* extents of 0 are unknown */
 	dvt_dtype dtype;
-	dvt_init own;  /* from dvt_param_set_init and descriptors; kind DVT_INIT_DEFAULT: none */
-	dvt_init rule; /* implied by the short name: bias 0, gamma 1 ...; DVT_INIT_DEFAULT: nothing */
-	bool fixed;    /* without gradient: running statistics, integers */
+	dvt_init own;   /* from dvt_param_set_init and descriptors; kind DVT_INIT_DEFAULT: none */
+	dvt_init rule;  /* implied by the short name: bias 0, gamma 1 ...; DVT_INIT_DEFAULT: nothing */
+	bool fixed;     /* without gradient: running statistics, integers */
+	bool statistic; /* running_*, moving_*: keeps its dtype in mixed precision */
 	dvt_grad_req grad_req;
 	double lr_mult, wd_mult;
 	/* the list had a context twice: backward passes between two steps accumulate */
@@ -28796,7 +28862,22 @@ struct dvt_param {
 	dvt_init pending;  /* deferred: the distribution to draw from */
 	dvt_ctx_list ctxs; /* deferred and ready: without repetition, in the given order */
 	dvt_array *copy[DVT_MAX_CONTEXTS]; /* ready: one per context, owned, gradients attached */
+	struct dvti_cast *cast; /* NULL, or the values of each copy in 16 bits (dvt_mixed.c) */
 };
+
+#define DVTI_SCALE_LIMIT 24 /* log2 of the largest loss scale; -24: of the smallest */
+
+/* Mixed precision of a net, shared by all its blocks. */
+typedef struct dvti_mixed {
+	dvti_object object;
+	const dvt_block *root; /* the net that it was set for; NULL after that was freed */
+	dvt_dtype compute;     /* DVT_F16 or DVT_BF16 */
+	bool scaling;          /* gradients are scaled and checked */
+	bool fixed;            /* the scale does not change */
+	int scale;             /* log2 */
+	int64_t interval;      /* good steps before the scale grows */
+	int64_t good, skipped; /* steps since the scale last changed; skipped steps */
+} dvti_mixed;
 
 struct dvt_params {
 	dvti_object object;
@@ -28813,7 +28894,8 @@ struct dvt_block {
 	size_t n_child, child_capacity;
 	dvt_param **param; /* owned */
 	size_t n_param, param_capacity;
-	int above; /* larger than that of any parent; bounds the depth of nesting */
+	int above;         /* larger than that of any parent; bounds the depth of nesting */
+	dvti_mixed *mixed; /* NULL, or owned */
 };
 
 /* ---- parameters ---- */
@@ -28965,6 +29047,8 @@ typedef dvt_array *(*dvti_forward_fn)(dvt_block *self, void *user, dvt_array *x)
 /* Does dvt_block_forward with another forward function, for calls with more arguments. */
 DVTI_FN dvt_array *dvti_block_forward(dvt_block *net, dvt_array *x, dvti_forward_fn forward,
 									  void *user);
+/* Returns how many calls of dvt_block_forward run on this thread. */
+DVTI_FN int dvti_forward_depth(void);
 DVTI_FN bool dvti_block_is_sequential(const dvt_block *block);
 DVTI_FN dvt_array *dvti_sequential_forward(dvt_block *self, void *user, dvt_array *x);
 
@@ -28983,8 +29067,6 @@ DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer);
    which is then no error. NULL: it is one. */
 DVTI_FN dvt_status dvti_infer_net(dvt_block *net, dvt_shape input, dvt_dtype dtype,
 								  dvti_tracer tracer, dvt_shape *out, bool *needs_values);
-/* Returns how many forward passes of this thread run now. */
-DVTI_FN int dvti_forwards_now(void);
 /* Calls the block's infer function. Returns false with the error set. */
 DVTI_FN bool dvti_block_infer(dvt_block *block, dvt_array *x);
 /* Returns a frame. While it is set, errors begin with the call and the block: "dvt_block_forward:
@@ -28998,6 +29080,31 @@ DVTI_FN dvt_array *dvti_activate(dvt_array *x, dvt_activation activation);
 DVTI_FN const char *dvti_activation_text(dvt_activation activation);
 /* Returns a float as Python prints it: 0.9, 1e-05, 1.0. */
 DVTI_FN const char *dvti_python_number(double value);
+
+/* ---- mixed precision (dvt_mixed.c) ---- */
+/* The outermost forward pass of a net with mixed precision on this thread. */
+typedef struct dvti_region {
+	const dvti_mixed *mixed;  /* NULL: none */
+	int depth;                /* calls of dvt_block_forward around it */
+	dvt_array *given, *input; /* its x, before and after the conversion to 16 bits */
+} dvti_region;
+
+/* Enters the region when `net` begins one, and replaces *x by its conversion; NULL with the error
+   set. `depth` is the number of calls around this one. Returns the previous region. */
+DVTI_FN dvti_region dvti_region_begin(const dvt_block *net, dvt_array **x, int depth);
+/* Restores the previous region. Returns y, or its conversion to float32 if the region ends. */
+DVTI_FN dvt_array *dvti_region_end(const dvti_region *outer, dvt_array *y);
+/* Returns the region's net, or NULL outside of a region. */
+DVTI_FN const dvti_mixed *dvti_region_mixed(void);
+/* Returns x, or the region's own input in its original dtype: class numbers of 16 bits would be
+   rounded. Returns NULL with DTYPE set for other 16-bit floats in a region. */
+DVTI_FN dvt_array *dvti_region_classes(dvt_array *x);
+/* Returns the copy on ctx, inside of a region in the dtype in which it computes. The conversion is
+   recorded, and made once for all uses of the same values. */
+DVTI_FN dvt_array *dvti_param_compute(dvt_param *p, dvt_ctx ctx);
+/* Free the conversions, and what a block that is freed knows of mixed precision. */
+DVTI_FN void dvti_param_drop_casts(dvt_param *p);
+DVTI_FN void dvti_mixed_leave(dvt_block *block);
 
 /* ---- losses ---- */
 /* Checks that both are given and on one context, and that the prediction has a first axis to
@@ -29163,6 +29270,18 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 /* Launches the step of all parameters that take part, on every context. */
 DVTI_FN dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t, int64_t batch_size);
 
+/* ---- the loss scale (dvt_loss_scale.c) ---- */
+/* Returns the mixed precision of the parameters' net, or NULL. */
+DVTI_FN dvti_mixed *dvti_trainer_mixed(const dvt_trainer *t);
+/* Finds whether a gradient of the step is not finite, where a loss scale needs it. Waits then. Sets
+   VALUE for parameters of two nets with mixed precision. */
+DVTI_FN dvt_status dvti_trainer_check_overflow(const char *function, const dvt_trainer *t,
+											   bool *overflow);
+/* Marks the gradients as used, as a step does, and changes nothing else. */
+DVTI_FN void dvti_trainer_skip(const dvt_trainer *t);
+/* Changes the scale after a step, or after a skipped one. */
+DVTI_FN void dvti_trainer_next_scale(const char *function, const dvt_trainer *t, bool overflow);
+
 /* ---- clipping ---- */
 /* Computes the common 2-norm. Returns false with the error set: RANGE (max_norm), memory, a
    forbidden read. */
@@ -29320,6 +29439,8 @@ DVTI_FN dvt_status dvti_svg_save(const char *function, const char *path, dvti_wr
 
    net.NAME             a parameter by its structural name
    trainer.counts       steps of each trained parameter, int64
+   trainer.compute ...  mixed precision: its dtype, log2 of the loss scale (trainer.scale), good and
+                        skipped steps (trainer.good, trainer.skipped), as metadata
    trainer.I.S          state S of the trainer's parameter I
    random               dvti_streams_state
    array.NAME           the caller's arrays
@@ -29327,12 +29448,12 @@ DVTI_FN dvt_status dvti_svg_save(const char *function, const char *path, dvti_wr
 
    Copies that differ between contexts are NAME@0, NAME@1, ... in the order of the contexts. */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/7_train/dvt_checkpoint_internal.h"
+#line 12 "src/7_train/dvt_checkpoint_internal.h"
 #endif
 #ifndef DVTI_CHECKPOINT_H
 #define DVTI_CHECKPOINT_H
 #ifdef DEVTENSOR_LINES
-#line 14 "src/7_train/dvt_checkpoint_internal.h"
+#line 16 "src/7_train/dvt_checkpoint_internal.h"
 #endif
 
 #if defined(DVTI_CHECKPOINTS)
@@ -41358,7 +41479,7 @@ DVTI_FN void dvti_streams_adopt(dvti_streams *streams) {
 #line 3 "src/4_ops/dvt_tape.c"
 #endif
 
-static DVTI_TLS int dvti_recording, dvti_training;
+static DVTI_TLS int dvti_recording, dvti_training, dvti_recorded_scale;
 
 DVT_API bool dvt_is_recording(void) {
 	return dvti_recording != 0;
@@ -41386,6 +41507,12 @@ DVT_API void dvt_record_end(dvt_record_guard *guard) {
 	dvti_recording = guard->recording;
 	dvti_training = guard->training;
 	guard->once = 0;
+}
+
+DVTI_FN int dvti_set_loss_scale(int log2) {
+	const int previous = dvti_recorded_scale;
+	dvti_recorded_scale = log2;
+	return previous;
 }
 
 DVT_API bool dvt_has_history(const dvt_array *x) {
@@ -41497,6 +41624,7 @@ static dvti_node *dvti_node_new(dvt_array *out, dvti_op op, const char *name, dv
 	node->in = (dvt_array **)(void *)(node->version + n);
 	node->op = op;
 	node->name = name;
+	node->loss_scale = dvti_recorded_scale;
 	node->attr = attr ? *attr : dvti_attr_none();
 	if (dvti_result_is_read(node, in, n)) {
 		node->result = dvti_alias_unowned(out);
@@ -46329,6 +46457,27 @@ static dvt_status dvti_check_heads(const char *name, dvt_array *const *heads,
 	return status;
 }
 
+/* ---- loss scales ---- */
+/* Returns log2 of the factor in the slot's gradient. */
+static int dvti_slot_scale(const dvti_slot *slot) {
+	return slot->node ? slot->node->loss_scale : 0;
+}
+
+/* Multiplies a contribution by 2^shift. Takes over its reference; returns NULL on failure. */
+static dvt_array *dvti_shifted(dvt_array *part, int shift) {
+	dvt_scope_guard scope;
+	dvt_array *out;
+	if (!shift)
+		return part;
+	scope = dvt_scope_begin();
+	out = dvti_rescaled(part, shift, part->dtype);
+	if (out)
+		dvti_scope_take(out);
+	dvt_scope_end(&scope);
+	dvti_disown(part);
+	return out;
+}
+
 static bool dvti_start_heads(dvti_graph *graph, dvt_array *const *heads, dvt_array *const *grads,
 							 int n) {
 	int i;
@@ -46338,14 +46487,14 @@ static bool dvti_start_heads(dvti_graph *graph, dvt_array *const *heads, dvt_arr
 		if (!slot->needed)
 			continue;
 		slot->ones = n == 1 && !g && slot->node && slot->node->op == DVTI_OP_cross_entropy &&
-					 !slot->variable && !dvt_is_recording();
+					 !slot->variable && !slot->node->loss_scale && !dvt_is_recording();
 		if (slot->ones)
 			continue;
 		if (g)
 			dvti_own(g);
 		else if ((g = dvt_ones_like(heads[i])) != NULL)
 			dvti_scope_take(g);
-		if (!g || !dvti_slot_add(slot, g))
+		if (!g || !(g = dvti_shifted(g, dvti_slot_scale(slot))) || !dvti_slot_add(slot, g))
 			return false;
 	}
 	return true;
@@ -46473,7 +46622,7 @@ static bool dvti_slice_adds(dvti_slot *input, const dvti_node *node, dvt_array *
 	dvt_scope_guard scope;
 	dvt_array *part;
 	if (node->op != DVTI_OP_slice || dvt_is_recording() || !input->grad ||
-		!dvti_exclusive(input->grad))
+		dvti_slot_scale(input) != node->loss_scale || !dvti_exclusive(input->grad))
 		return false;
 	scope = dvt_scope_begin();
 	part = dvti_grad_sliced(node, g->shape.dim[node->attr.i[0]], input->grad);
@@ -46492,6 +46641,8 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
 	for (i = 0; i < node->n_in; i++) {
 		const dvti_slot *input = dvti_graph_slot(graph, node, node->in[i]);
 		need[i] = input && input->needed;
+		if (i == 0)
+			call->shift = need[i] ? dvti_slot_scale(input) - node->loss_scale : 0;
 		any = any || need[i];
 	}
 	if (!any)
@@ -46511,10 +46662,12 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
 	good = dvti_call_gradient(graph->name, call, slot);
 	dvti_float_mode_end(&mode);
 	for (i = 0; i < node->n_in; i++)
-		if (call->out[i] && good)
-			good = dvti_arrive(dvti_graph_slot(graph, node, node->in[i]), call->out[i],
-							   call->relu_masked && i == 0);
-		else
+		if (call->out[i] && good) {
+			dvti_slot *input = dvti_graph_slot(graph, node, node->in[i]);
+			const int shift = i ? dvti_slot_scale(input) - node->loss_scale : call->shift;
+			dvt_array *part = dvti_shifted(call->out[i], shift);
+			good = part && dvti_arrive(input, part, call->relu_masked && i == 0);
+		} else
 			dvti_disown(call->out[i]);
 	return good;
 }
@@ -46611,6 +46764,8 @@ static dvt_array *dvti_variable_gradient(dvti_graph *graph, dvt_array *var) {
 	dvt_array *grad = slot->grad;
 	if (!grad)
 		return dvt_zeros_like(var);
+	if (dvti_slot_scale(slot))
+		return dvti_rescaled(grad, -dvti_slot_scale(slot), grad->dtype);
 	if (!slot->variable || !dvti_exclusive(grad) || !dvt_is_contiguous(grad))
 		return dvt_copy(grad);
 	slot->variable = false;
@@ -47008,6 +47163,33 @@ DVTI_FN dvt_array *dvti_as_dtype_of(dvt_array *x, dvt_array *g) {
 	return x && g ? dvt_as_in_dtype(x, g->dtype) : NULL;
 }
 
+/* One launch unless it is recorded. */
+DVTI_FN dvt_array *dvti_rescaled(dvt_array *g, int shift, dvt_dtype dtype) {
+	static const char name[] = "dvt_backward";
+	const double factor = ldexp(1, shift);
+	dvti_launch launch;
+	dvt_dtype wide;
+	dvt_array *out;
+	if (!g || !shift)
+		return g ? dvt_as_in_dtype(g, dtype) : NULL;
+	wide = dvt_promote(g->dtype, dtype);
+	if (dvt_is_recording())
+		return dvt_as_in_dtype(dvt_mul_scalar(dvt_as_in_dtype(g, wide), factor), dtype);
+	if (!(out = dvti_array_new(name, g->shape, dtype, g->storage->ctx)))
+		return NULL;
+	dvti_launch_begin(&launch, name, dvti_kernel_elementwise(), DVTI_OP_mul);
+	launch.compute = dvti_class_of(wide);
+	launch.in[0] = dvti_view_of(g);
+	memset(&launch.in[1], 0, sizeof launch.in[1]);
+	launch.out[0] = dvti_view_of(out);
+	launch.n_in = 2;
+	launch.n_out = 1;
+	launch.f[0] = factor;
+	launch.i[0] = 2; /* the second operand is the scalar */
+	launch.i[1] = 0;
+	return dvt_size(out) == 0 || dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
+}
+
 DVTI_FN dvt_array *dvti_no_gradient(dvt_array *g) {
 	return dvt_zeros_like(g);
 }
@@ -47222,10 +47404,13 @@ static void dvti_grad_clip(dvti_grad_call *call) {
 	call->out[0] = dvt_where_scalar(inside, call->g, 0);
 }
 
-/* Copies g back to the source's context and dtype. */
+/* Copies g back to the source's context and dtype. A cast between dtypes is where a net with mixed
+   precision begins and ends: the loss scale is applied before g is rounded to 16 bits, and removed
+   after it is float32 again. */
 static void dvti_grad_copy(dvti_grad_call *call) {
 	dvt_array *x = call->in[0];
-	call->out[0] = dvt_as_in_ctx(dvti_as_dtype_of(call->g, x), x->storage->ctx);
+	call->out[0] = dvt_as_in_ctx(dvti_rescaled(call->g, call->shift, x->dtype), x->storage->ctx);
+	call->shift = 0;
 }
 
 DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
@@ -58630,7 +58815,8 @@ DVT_API dvt_block *dvt_nn_dropout(double p) {
 static dvt_array *dvti_embedding_forward(dvt_block *self, void *user, dvt_array *x) {
 	dvt_array *w = dvt_block_data(self, "weight", dvt_ctx_of(x));
 	(void)user;
-	if (w && !dvt_dtype_is_int(x->dtype))
+	x = dvti_region_classes(x);
+	if (w && x && !dvt_dtype_is_int(x->dtype))
 		x = dvt_as_in_dtype(x, DVT_I64);
 	return w && x ? dvt_take(w, x, 0) : NULL;
 }
@@ -58961,6 +59147,18 @@ DVT_API dvt_block *dvt_nn_conv1d_transpose(int64_t channels, int kernel, int str
 #line 2 "src/6_nn/block_norm.c"
 #endif
 
+/* Returns the parameter in float32, also in a net with mixed precision. */
+static dvt_array *dvti_norm_data(dvt_block *self, const char *name, dvt_ctx ctx) {
+	dvt_param *p = dvt_block_param(self, name);
+	return p ? dvt_param_data(p, ctx) : NULL;
+}
+
+/* Returns y in the dtype of x in a net with mixed precision, where float32 parameters would make
+   everything after this block float32. Returns NULL for NULL. */
+static dvt_array *dvti_norm_result(dvt_array *y, const dvt_array *x) {
+	return y && dvti_region_mixed() ? dvt_as_in_dtype(y, x->dtype) : y;
+}
+
 /* ---- BatchNorm ---- */
 /* Checks that x is a float array with this axis, of extent `channels` unless that is 0. */
 static bool dvti_batch_norm_accepts(const dvt_array *x, int axis, int64_t channels) {
@@ -58990,17 +59188,18 @@ static bool dvti_batch_norm_accepts(const dvt_array *x, int axis, int64_t channe
 static dvt_array *dvti_batch_norm_forward(dvt_block *self, void *user, dvt_array *x) {
 	const dvt_nn_batch_norm_desc *d = (const dvt_nn_batch_norm_desc *)user;
 	dvt_ctx ctx = dvt_ctx_of(x);
-	dvt_array *gamma = dvt_block_data(self, "gamma", ctx);
-	dvt_array *beta = gamma ? dvt_block_data(self, "beta", ctx) : NULL;
-	dvt_array *mean = beta ? dvt_block_data(self, "running_mean", ctx) : NULL;
-	dvt_array *var = mean ? dvt_block_data(self, "running_var", ctx) : NULL;
+	dvt_array *gamma = dvti_norm_data(self, "gamma", ctx);
+	dvt_array *beta = gamma ? dvti_norm_data(self, "beta", ctx) : NULL;
+	dvt_array *mean = beta ? dvti_norm_data(self, "running_mean", ctx) : NULL;
+	dvt_array *var = mean ? dvti_norm_data(self, "running_var", ctx) : NULL;
 	if (var && d->no_scale)
 		gamma = dvt_ones_like(gamma);
 	if (var && gamma && d->no_center)
 		beta = dvt_zeros_like(beta);
 	if (!var || !gamma || !beta || !dvti_batch_norm_accepts(x, d->axis, mean->shape.dim[0]))
 		return NULL;
-	return dvt_batch_norm(x, gamma, beta, mean, var, d->axis, d->momentum, d->epsilon);
+	return dvti_norm_result(
+		dvt_batch_norm(x, gamma, beta, mean, var, d->axis, d->momentum, d->epsilon), x);
 }
 
 static dvt_status dvti_batch_norm_infer(dvt_block *self, void *user, dvt_array *x) {
@@ -59104,8 +59303,8 @@ DVT_API dvt_block *dvt_nn_batch_norm(void) {
 
 /* ---- LayerNorm ---- */
 static dvt_array *dvti_layer_norm_forward(dvt_block *self, void *user, dvt_array *x) {
-	dvt_array *gamma = dvt_block_data(self, "gamma", dvt_ctx_of(x));
-	dvt_array *beta = gamma ? dvt_block_data(self, "beta", dvt_ctx_of(x)) : NULL;
+	dvt_array *gamma = dvti_norm_data(self, "gamma", dvt_ctx_of(x));
+	dvt_array *beta = gamma ? dvti_norm_data(self, "beta", dvt_ctx_of(x)) : NULL;
 	(void)user;
 	if (beta && (x->shape.ndim < 1 || x->shape.dim[x->shape.ndim - 1] != beta->shape.dim[0])) {
 		dvti_fail(DVT_ERR_SHAPE,
@@ -59113,7 +59312,7 @@ static dvt_array *dvti_layer_norm_forward(dvt_block *self, void *user, dvt_array
 				  dvti_describe(x), (long long)beta->shape.dim[0]);
 		return NULL;
 	}
-	return beta ? dvt_layer_norm(x, gamma, beta, 1e-5) : NULL;
+	return beta ? dvti_norm_result(dvt_layer_norm(x, gamma, beta, 1e-5), x) : NULL;
 }
 
 static dvt_status dvti_layer_norm_infer(dvt_block *self, void *user, dvt_array *x) {
@@ -59172,8 +59371,8 @@ static int64_t dvti_norm_block_extent(const dvti_norm_block *d, const dvt_array 
 static dvt_array *dvti_norm_block_forward(dvt_block *self, void *user, dvt_array *x) {
 	const dvti_norm_block *d = (const dvti_norm_block *)user;
 	dvt_ctx ctx = dvt_ctx_of(x);
-	dvt_array *gamma = dvt_block_data(self, "gamma", ctx), *beta = NULL;
-	if (!gamma || (self->n_param > 1 && !(beta = dvt_block_data(self, "beta", ctx))))
+	dvt_array *gamma = dvti_norm_data(self, "gamma", ctx), *beta = NULL;
+	if (!gamma || (self->n_param > 1 && !(beta = dvti_norm_data(self, "beta", ctx))))
 		return NULL;
 	if (dvti_norm_block_extent(d, x) != gamma->shape.dim[0]) {
 		dvti_fail(DVT_ERR_SHAPE,
@@ -59183,11 +59382,11 @@ static dvt_array *dvti_norm_block_forward(dvt_block *self, void *user, dvt_array
 		return NULL;
 	}
 	if (!beta)
-		return dvt_rms_norm(x, gamma, d->epsilon);
+		return dvti_norm_result(dvt_rms_norm(x, gamma, d->epsilon), x);
 	if (d->groups)
-		return dvt_group_norm(x, d->groups, gamma, beta, d->epsilon);
+		return dvti_norm_result(dvt_group_norm(x, d->groups, gamma, beta, d->epsilon), x);
 	gamma = d->no_scale ? dvt_ones_like(gamma) : gamma;
-	return gamma ? dvt_instance_norm(x, gamma, beta, d->epsilon) : NULL;
+	return gamma ? dvti_norm_result(dvt_instance_norm(x, gamma, beta, d->epsilon), x) : NULL;
 }
 
 static dvt_status dvti_norm_block_infer(dvt_block *self, void *user, dvt_array *x) {
@@ -59562,7 +59761,12 @@ static bool dvti_recurrent_step(const dvti_recurrent *r, dvt_array *x, dvt_array
    Returns NULL on failure. */
 static dvt_array *dvti_recurrent_data(dvt_block *self, const dvti_recurrent *r, int at, int which,
 									  dvt_ctx ctx) {
-	return dvt_param_data(self->param[at * (r->desc.no_bias ? 2 : 4) + which], ctx);
+	return dvti_param_compute(self->param[at * (r->desc.no_bias ? 2 : 4) + which], ctx);
+}
+
+/* Returns a state of the caller, in a net with mixed precision in the dtype of the net. */
+static dvt_array *dvti_recurrent_state(dvt_array *state, const dvt_array *i2h) {
+	return state && dvti_region_mixed() ? dvt_as_in_dtype(state, i2h->dtype) : state;
 }
 
 /* Sets the states before the first step. `at` counts the directions of all layers. */
@@ -59572,7 +59776,7 @@ static bool dvti_recurrent_begin(const dvti_recurrent_call *call, int at, dvt_ar
 	int64_t batch = i2h->shape.dim[r->desc.layout == DVT_NTC ? 0 : 1];
 	int k;
 	for (k = 0; k < r->states; k++) {
-		state[k] = call->states ? dvt_index(call->states[k], at)
+		state[k] = call->states ? dvti_recurrent_state(dvt_index(call->states[k], at), i2h)
 								: dvt_zeros(DVT_SHAPE(batch, r->desc.hidden_size), i2h->dtype,
 											dvt_ctx_of(i2h));
 		if (!state[k])
@@ -59766,6 +59970,9 @@ DVT_API dvt_array *dvt_recurrent_forward(dvt_block *block, dvt_array *x, dvt_arr
 	}
 	y = dvti_block_forward(block, x, dvti_recurrent_run, &call);
 	dvti_free(call.last);
+	for (k = 0; y && next && k < n && block->mixed && !dvti_region_mixed(); k++)
+		if (!(next[k] = dvt_as_in_dtype(next[k], DVT_F32))) /* as y */
+			y = NULL;
 	return y;
 }
 
@@ -60084,6 +60291,7 @@ static void dvti_block_destroy(void *object) {
 	for (i = 0; i < block->n_child; i++)
 		dvti_disown(block->child[i]);
 	dvti_block_leave(block);
+	dvti_mixed_leave(block);
 	if (block->desc.release)
 		block->desc.release(block->desc.user);
 	dvti_free(block->child);
@@ -60261,7 +60469,7 @@ DVT_API dvt_param *dvt_block_param(dvt_block *block, const char *name) {
 
 DVT_API dvt_array *dvt_block_data(dvt_block *block, const char *name, dvt_ctx ctx) {
 	dvt_param *p = dvt_block_param(block, name);
-	return p ? dvt_param_data(p, ctx) : NULL;
+	return p ? dvti_param_compute(p, ctx) : NULL;
 }
 
 /* ---- children ---- */
@@ -60495,10 +60703,10 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
 
 static DVTI_TLS dvti_nesting dvti_forwards;
 
-DVTI_FN int dvti_forwards_now(void) {
-	int depth = dvti_nesting_enter(&dvti_forwards);
+DVTI_FN int dvti_forward_depth(void) {
+	const int depth = dvti_nesting_enter(&dvti_forwards);
 	dvti_nesting_leave(&dvti_forwards, depth);
-	return depth;
+	return depth < 0 ? DVTI_MOST_NESTED : depth;
 }
 
 static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x, dvti_forward_fn forward,
@@ -60521,6 +60729,7 @@ DVTI_FN dvt_array *dvti_block_forward(dvt_block *net, dvt_array *x, dvti_forward
 									  void *user) {
 	static const dvti_error_frame none = {NULL, NULL};
 	dvti_error_frame outer;
+	dvti_region region;
 	dvt_scope_guard scope;
 	dvt_array *y = NULL;
 	int depth;
@@ -60534,8 +60743,10 @@ DVTI_FN dvt_array *dvti_block_forward(dvt_block *net, dvt_array *x, dvti_forward
 	if (dvti_tracing.visit)
 		dvti_tracing.visit(dvti_tracing.user, net, NULL);
 	dvti_set_error_frame(dvti_block_frame(net));
-	if (dvti_block_prepare(net, x))
+	region = dvti_region_begin(net, &x, depth);
+	if (x && dvti_block_prepare(net, x))
 		y = dvti_block_compute(net, x, forward, user, depth);
+	y = dvti_region_end(&region, y);
 	dvti_set_error_frame(none);
 	if (y && dvti_tracing.visit)
 		dvti_tracing.visit(dvti_tracing.user, net, y);
@@ -61235,7 +61446,7 @@ DVTI_FN dvt_status dvti_infer_net(dvt_block *net, dvt_shape input, dvt_dtype dty
 	dvt_scope_guard scope = dvt_scope_begin();
 	dvt_shape result;
 	dvt_status status;
-	dvti_infer_enter(dvti_forwards_now());
+	dvti_infer_enter(dvti_forward_depth());
 	if (dvti_inference_here) /* within a forward function: the outer call sets the shapes */
 		status = dvti_infer_forward(tracer.function, net, input, dtype, &result);
 	else
@@ -63152,6 +63363,311 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 
 #undef DVTI_PAT_DEPTH
 /* ==== end dvt_match.c ==== */
+/* ==== begin src/6_nn/dvt_mixed.c ==== */
+/* Mixed precision: a net computes in 16 bits, and its parameters, gradients and files stay float32.
+   The outermost forward pass of such a net is a region of its thread:
+
+       x float32 -> 16 bits -> | blocks, with parameters in 16 bits | -> y float32
+
+   The tape notes the loss scale of what a region records. A backward pass then scales the gradients
+   that enter the region, and unscales those that leave it, wherever they do (dvti_set_loss_scale).
+   7_train/dvt_loss_scale.c changes the scale. */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/6_nn/dvt_mixed.c"
+#endif
+
+static bool dvti_is_half(dvt_dtype dtype) {
+	return dtype == DVT_F16 || dtype == DVT_BF16;
+}
+
+/* ---- regions ---- */
+static DVTI_TLS dvti_region dvti_region_now;
+
+static dvt_array *dvti_region_convert(dvt_array *x, dvt_dtype compute) {
+	if (x->dtype != DVT_F64)
+		return dvt_dtype_is_float(x->dtype) ? dvt_as_in_dtype(x, compute) : x;
+	dvti_fail(DVT_ERR_DTYPE,
+			  "x is %s; expected float32 or 16 bits, since the net has mixed precision (%s): "
+			  "convert x with dvt_astype",
+			  dvti_describe(x), dvt_dtype_name(compute));
+	return NULL;
+}
+
+DVTI_FN dvti_region dvti_region_begin(const dvt_block *net, dvt_array **x, int depth) {
+	dvti_region *now = &dvti_region_now, outer;
+	if (now->mixed && depth >= 0 && depth <= now->depth) { /* an exception has ended that region */
+		memset(now, 0, sizeof *now);
+		dvti_set_loss_scale(0);
+	}
+	outer = *now;
+	if (!net->mixed || net->mixed == outer.mixed)
+		return outer;
+	if (outer.mixed) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "it has mixed precision of its own, and is part of a net with another; switch "
+				  "its own off with dvt_block_set_mixed_precision(block, DVT_F32)");
+		*x = NULL;
+		return outer;
+	}
+	now->mixed = net->mixed;
+	now->depth = depth;
+	now->given = *x;
+	dvti_set_loss_scale(net->mixed->scaling ? net->mixed->scale : 0);
+	*x = now->input = dvti_region_convert(*x, net->mixed->compute);
+	return outer;
+}
+
+DVTI_FN dvt_array *dvti_region_end(const dvti_region *outer, dvt_array *y) {
+	const bool ends = dvti_region_now.mixed && !outer->mixed;
+	dvti_region_now = *outer;
+	if (!ends)
+		return y;
+	dvti_set_loss_scale(0);
+	return y && dvti_is_half(y->dtype) ? dvt_as_in_dtype(y, DVT_F32) : y;
+}
+
+DVTI_FN const dvti_mixed *dvti_region_mixed(void) {
+	const dvti_region *now = &dvti_region_now;
+	return now->mixed && dvti_forward_depth() > now->depth ? now->mixed : NULL;
+}
+
+DVTI_FN dvt_array *dvti_region_classes(dvt_array *x) {
+	if (!dvti_region_mixed() || !dvti_is_half(x->dtype))
+		return x;
+	if (x == dvti_region_now.input)
+		return dvti_region_now.given;
+	dvti_fail(DVT_ERR_DTYPE,
+			  "x is %s in a net with mixed precision; expected integers, since 16 bits round class "
+			  "numbers: convert them to DVT_I64 before the net",
+			  dvti_describe(x));
+	return NULL;
+}
+
+/* ---- parameters in 16 bits ---- */
+/* The values of one copy of a parameter. They are current while neither memory was written. */
+typedef struct dvti_cast {
+	dvt_array *values; /* owned */
+	const dvti_storage *of;
+	int64_t version, own_version;
+} dvti_cast;
+
+DVTI_FN void dvti_param_drop_casts(dvt_param *p) {
+	int k;
+	for (k = 0; p->cast && k < p->ctxs.n; k++)
+		dvti_disown(p->cast[k].values);
+	dvti_free(p->cast);
+	p->cast = NULL;
+}
+
+static bool dvti_cast_current(const dvti_cast *cast, const dvt_array *copy, dvt_dtype dtype) {
+	return cast->values && cast->values->dtype == dtype && cast->of == copy->storage &&
+		   cast->version == dvti_atomic_load(&copy->storage->version) &&
+		   cast->own_version == dvti_atomic_load(&cast->values->storage->version);
+}
+
+static dvt_array *dvti_cast_find(const dvt_param *p, int k, dvt_dtype dtype) {
+	dvt_array *values = NULL;
+	dvti_params_lock(); /* several threads may compute with one net */
+	if (p->cast && dvti_cast_current(&p->cast[k], p->copy[k], dtype))
+		values = (dvt_array *)dvti_own(p->cast[k].values);
+	dvti_params_unlock();
+	return values;
+}
+
+/* Converts copy k. Replaces the old values instead of writing into them, because a tape may still
+   read those. */
+static dvt_array *dvti_cast_make(dvt_param *p, int k, dvt_dtype dtype) {
+	dvt_array *copy = p->copy[k], *values = NULL, *old = NULL;
+	dvt_scope_guard scope = dvt_scope_begin();
+	dvti_cast cast;
+	cast.of = copy->storage;
+	cast.version = dvti_atomic_load(&copy->storage->version);
+	DVT_MODE_SCOPE(DVT_OFF, DVT_UNCHANGED) {
+		values = dvt_as_in_dtype(copy, dtype);
+	}
+	if (values)
+		dvti_scope_take(values);
+	dvt_scope_end(&scope);
+	if (!values)
+		return NULL;
+	cast.values = values;
+	cast.own_version = dvti_atomic_load(&values->storage->version);
+	dvti_params_lock();
+	if (!p->cast)
+		p->cast = (dvti_cast *)dvti_alloc_zero((size_t)p->ctxs.n * sizeof *p->cast);
+	if (p->cast) { /* without memory for the list, the next use converts again */
+		old = p->cast[k].values;
+		p->cast[k] = cast;
+		dvti_own(values);
+	}
+	dvti_params_unlock();
+	dvti_disown(old);
+	return values;
+}
+
+DVTI_FN dvt_array *dvti_param_compute(dvt_param *p, dvt_ctx ctx) {
+	dvt_array *copy = dvti_param_on("dvt_param_data", p, ctx), *values, *y;
+	const dvti_mixed *mixed = dvti_region_mixed();
+	int k = 0;
+	if (!copy || !mixed || p->statistic || copy->dtype != DVT_F32)
+		return copy;
+	while (k < p->ctxs.n && p->copy[k] != copy)
+		k++;
+	if (k == p->ctxs.n) /* shapes are being inferred, on an array without memory */
+		return dvt_as_in_dtype(copy, mixed->compute);
+	values = dvti_cast_find(p, k, mixed->compute);
+	if (!values && !(values = dvti_cast_make(p, k, mixed->compute)))
+		return NULL;
+	y = dvti_view_new("dvt_astype", values, values->shape, values->stride, values->offset);
+	dvti_disown(values);
+	return dvti_finish(y, DVTI_OP_copy, "dvt_astype", &copy, 1, NULL);
+}
+
+/* ---- setting ---- */
+static void dvti_mixed_destroy(void *object) {
+	dvti_free(object);
+}
+
+DVTI_FN void dvti_mixed_leave(dvt_block *block) {
+	if (block->mixed && block->mixed->root == block)
+		block->mixed->root = NULL;
+	dvti_disown(block->mixed);
+}
+
+/* Checks that no block of the net belongs to another one with mixed precision, and that all float
+   parameters are float32. */
+static dvt_status dvti_mixed_check(const char *function, const dvt_block *block,
+								   const dvti_mixed *own) {
+	dvt_status status = DVT_OK;
+	size_t i;
+	if (block->mixed && block->mixed != own)
+		return dvti_fail(
+			DVT_ERR_VALUE,
+			"%s: a %s in the net has mixed precision already, by another call; expected "
+			"one call for a whole net: switch the other off with DVT_F32",
+			function, block->desc.kind);
+	for (i = 0; i < block->n_param; i++) {
+		const dvt_param *p = block->param[i];
+		if (dvt_dtype_is_float(p->dtype) && p->dtype != DVT_F32)
+			return dvti_fail(DVT_ERR_DTYPE,
+							 "%s: Parameter '%s' is %s; expected float32, from which the net "
+							 "computes its values in 16 bits: make the layer with DVT_F32",
+							 function, dvti_param_name(p), dvt_dtype_name(p->dtype));
+	}
+	for (i = 0; i < block->n_child && status == DVT_OK; i++)
+		status = dvti_mixed_check(function, block->child[i], own);
+	return status;
+}
+
+/* Gives `mixed` to all blocks of the net; NULL takes `own` from them. */
+static void dvti_mixed_spread(dvt_block *block, dvti_mixed *mixed, const dvti_mixed *own) {
+	size_t i;
+	if (mixed || block->mixed == own) {
+		dvti_own(mixed);
+		dvti_disown(block->mixed);
+		block->mixed = mixed;
+	}
+	for (i = 0; i < block->n_param; i++)
+		dvti_param_drop_casts(block->param[i]);
+	for (i = 0; i < block->n_child; i++)
+		dvti_mixed_spread(block->child[i], mixed, own);
+}
+
+static void dvti_mixed_start(dvti_mixed *mixed, dvt_dtype compute) {
+	mixed->compute = compute;
+	mixed->scaling = compute == DVT_F16; /* the exponents of bfloat16 are those of float32 */
+	mixed->fixed = false;
+	mixed->scale = mixed->scaling ? 16 : 0;
+	mixed->interval = 2000;
+	mixed->good = mixed->skipped = 0;
+}
+
+DVT_API dvt_status dvt_block_set_mixed_precision(dvt_block *net, dvt_dtype compute) {
+	static const char *const function = "dvt_block_set_mixed_precision";
+	dvti_mixed *mixed;
+	dvt_status status;
+	if (!net)
+		return dvti_null(function, "net");
+	if (compute != DVT_F32 && !dvti_is_half(compute))
+		return dvti_fail(DVT_ERR_DTYPE,
+						 "%s: the dtype is %s; expected DVT_F16, DVT_BF16 or "
+						 "DVT_F32 (off)",
+						 function, dvti_dtype_ok(compute) ? dvt_dtype_name(compute) : "unknown");
+	mixed = net->mixed;
+	if (mixed && mixed->root && mixed->root != net)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "%s: the %s is part of a net with mixed precision; expected that net: all "
+						 "its blocks compute in one dtype",
+						 function, net->desc.kind);
+	if (compute == DVT_F32) {
+		if (mixed)
+			dvti_mixed_spread(net, NULL, (dvti_mixed *)dvti_own(mixed));
+		dvti_disown(mixed);
+		return DVT_OK;
+	}
+	status = dvti_mixed_check(function, net, mixed);
+	if (status != DVT_OK)
+		return status;
+	if (mixed && mixed->root)
+		dvti_own(mixed);
+	else {
+		mixed = (dvti_mixed *)dvti_alloc_zero(sizeof *mixed);
+		if (!mixed)
+			return dvti_fail_memory(function, (int64_t)sizeof *mixed);
+		dvti_object_begin_unowned(mixed, dvti_mixed_destroy);
+	}
+	mixed->root = net;
+	if (mixed->compute != compute)
+		dvti_mixed_start(mixed, compute);
+	dvti_mixed_spread(net, mixed, mixed);
+	dvti_disown(mixed);
+	return DVT_OK;
+}
+
+DVT_API dvt_status dvt_block_set_loss_scaling(dvt_block *net, const dvt_loss_scaling *options) {
+	static const char *const function = "dvt_block_set_loss_scaling";
+	double scale;
+	int log2 = 0;
+	bool good;
+	if (!net || !options)
+		return dvti_null(function, net ? "options" : "net");
+	if (!net->mixed)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "%s: the net has no mixed precision; call dvt_block_set_mixed_precision "
+						 "first",
+						 function);
+	scale = options->init_scale != 0 ? options->init_scale : ldexp(1, net->mixed->scale);
+	good =
+		frexp(scale, &log2) == 0.5 && log2 - 1 <= DVTI_SCALE_LIMIT && log2 - 1 >= -DVTI_SCALE_LIMIT;
+	if (!good || options->growth_interval < 0)
+		return dvti_fail(DVT_ERR_RANGE,
+						 "%s: init_scale is %g and growth_interval %lld; expected a power of two "
+						 "from 2^-%d to 2^%d, and 0 (2000) or more steps",
+						 function, options->init_scale, (long long)options->growth_interval,
+						 DVTI_SCALE_LIMIT, DVTI_SCALE_LIMIT);
+	net->mixed->scaling = true;
+	net->mixed->fixed = options->fixed;
+	net->mixed->scale = log2 - 1;
+	net->mixed->interval = options->growth_interval ? options->growth_interval : 2000;
+	net->mixed->good = 0;
+	return DVT_OK;
+}
+
+DVT_API dvt_mixed_precision dvt_block_mixed_precision(const dvt_block *net) {
+	dvt_mixed_precision out;
+	memset(&out, 0, sizeof out);
+	out.compute = DVT_F32;
+	out.loss_scale = 1;
+	if (!net)
+		dvti_null("dvt_block_mixed_precision", "net");
+	else if (net->mixed) {
+		out.compute = net->mixed->compute;
+		out.loss_scale = net->mixed->scaling ? ldexp(1, net->mixed->scale) : 1;
+		out.skipped_steps = net->mixed->skipped;
+	}
+	return out;
+}
+/* ==== end dvt_mixed.c ==== */
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: one counter per kind of block, for the whole process. */
 #ifdef DEVTENSOR_LINES
@@ -63244,6 +63760,7 @@ static dvt_init dvti_param_rule(const char *short_name, dvt_dtype dtype) {
 static void dvti_param_destroy(void *object) {
 	dvt_param *p = (dvt_param *)object;
 	int i;
+	dvti_param_drop_casts(p);
 	for (i = 0; i < p->ctxs.n; i++)
 		dvti_disown(p->copy[i]);
 	dvti_free(p->name_text);
@@ -63273,6 +63790,8 @@ DVTI_FN dvt_param *dvti_param_new(const char *function, dvt_block *block, const 
 	p->own = own;
 	p->rule = dvti_param_rule(short_name, dtype);
 	p->fixed = !dvt_dtype_is_float(dtype);
+	p->statistic =
+		strncmp(short_name, "running_", 8) == 0 || strncmp(short_name, "moving_", 7) == 0;
 	p->grad_req = p->fixed ? DVT_GRAD_NULL : DVT_GRAD_WRITE;
 	p->lr_mult = p->wd_mult = 1;
 	return p;
@@ -64000,6 +64519,7 @@ static void dvti_plan_commit_values(dvti_plan *plan) {
 	dvt_param *p = plan->param;
 	dvt_array *now[DVT_MAX_CONTEXTS];
 	int i, k;
+	dvti_param_drop_casts(p);
 	memset(now, 0, sizeof now);
 	for (i = 0; i < plan->ctxs.n; i++) {
 		now[i] = plan->copy[i];
@@ -64997,6 +65517,118 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_DOTS
 #undef DVTI_CURVE_LARGEST
 /* ==== end dvt_curve.c ==== */
+/* ==== begin src/7_train/dvt_loss_scale.c ==== */
+/* The loss scale in a step: the check of the gradients, the skipped step, and the change of the
+   scale. 6_nn/dvt_mixed.c applies the scale. Source: Micikevicius et al., 2017; the rule of the
+   scale is that of PyTorch's GradScaler. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/7_train/dvt_loss_scale.c"
+#endif
+
+DVTI_FN dvti_mixed *dvti_trainer_mixed(const dvt_trainer *t) {
+	int i;
+	for (i = 0; i < t->n; i++) {
+		const dvt_block *block = t->trained[i].param->block;
+		if (block && block->mixed)
+			return block->mixed;
+	}
+	return NULL;
+}
+
+/* Checks that all parameters with mixed precision are of one net: one scale follows one check. */
+static dvt_status dvti_mixed_is_one(const char *function, const dvt_trainer *t,
+									const dvti_mixed *mixed) {
+	int i;
+	for (i = 0; i < t->n; i++) {
+		const dvt_block *block = t->trained[i].param->block;
+		if (block && block->mixed && block->mixed != mixed)
+			return dvti_fail(DVT_ERR_VALUE,
+							 "%s: the trainer has parameters of two nets with mixed precision, for "
+							 "example %s; expected one: make both parts of one block, and call "
+							 "dvt_block_set_mixed_precision for that",
+							 function, dvt_param_name(t->trained[i].param));
+	}
+	return DVT_OK;
+}
+
+/* Writes the norm of a gradient, a single number, to norms[at]. It is not finite if an element is
+   not. */
+static dvt_status dvti_norm_into(const char *function, dvt_array *gradient, dvt_array *norms,
+								 int at) {
+	dvt_array *x = dvt_as_in_dtype(gradient, DVT_F32);
+	dvti_launch launch;
+	if (!x)
+		return dvti_failure();
+	dvti_launch_begin(&launch, function, dvti_kernel_reduce(), DVTI_OP_norm);
+	launch.compute = DVTI_F32;
+	launch.n_in = launch.n_out = 1;
+	launch.in[0] = dvti_view_of(x);
+	launch.out[0] = dvti_view_of(norms);
+	launch.out[0].data = (char *)launch.out[0].data + at * (int64_t)sizeof(float);
+	launch.out[0].ndim = 0;
+	launch.i[0] = 0;
+	launch.f[0] = (double)dvt_size(x);
+	return dvti_run(x->storage->device, &launch);
+}
+
+/* After the sum all copies have the same bits, so those of the first context decide for every
+   context and process: one launch for each parameter, and one read. */
+DVTI_FN dvt_status dvti_trainer_check_overflow(const char *function, const dvt_trainer *t,
+											   bool *overflow) {
+	const dvti_mixed *mixed = dvti_trainer_mixed(t);
+	dvt_array *norms;
+	float *values;
+	dvt_status status = DVT_OK;
+	int i, n = 0;
+	*overflow = false;
+	if (!mixed || (status = dvti_mixed_is_one(function, t, mixed)) != DVT_OK || !mixed->scaling)
+		return status;
+	norms = dvt_zeros(DVT_SHAPE(t->n), DVT_F32, t->ctxs.ctx[0]);
+	values = (float *)dvti_alloc((size_t)t->n * sizeof *values);
+	if (!norms)
+		status = dvti_failure();
+	else if (!values)
+		status = dvti_fail_memory(function, t->n * (int64_t)sizeof *values);
+	for (i = 0; i < t->n && status == DVT_OK; i++)
+		if (t->trained[i].taken && dvt_size(dvti_trainer_at(t, i, 0)->gradient))
+			status = dvti_norm_into(function, dvti_trainer_at(t, i, 0)->gradient, norms, n++);
+	if (status == DVT_OK)
+		status = dvti_read(function, norms, DVT_F32, values);
+	for (i = 0; i < n && status == DVT_OK; i++)
+		*overflow = *overflow || !(values[i] <= FLT_MAX);
+	dvti_free(values);
+	return status;
+}
+
+DVTI_FN void dvti_trainer_skip(const dvt_trainer *t) {
+	int i, k;
+	for (i = 0; i < t->n; i++)
+		for (k = 0; t->trained[i].taken && k < t->ctxs.n; k++)
+			dvti_trainer_at(t, i, k)->weight->grad_fresh = false;
+}
+
+DVTI_FN void dvti_trainer_next_scale(const char *function, const dvt_trainer *t, bool overflow) {
+	dvti_mixed *mixed = dvti_trainer_mixed(t);
+	if (!mixed || !mixed->scaling)
+		return;
+	mixed->skipped += overflow;
+	mixed->good = overflow ? 0 : mixed->good + 1;
+	if (mixed->fixed)
+		return;
+	if (overflow && mixed->scale == 1 - DVTI_SCALE_LIMIT)
+		dvti_log(DVT_LOG_WARNING,
+				 "%s: gradients are not finite at the smallest loss scale, 2^-%d, either; look for "
+				 "NaN and infinities in data, weights and losses",
+				 function, DVTI_SCALE_LIMIT);
+	if (overflow && mixed->scale > -DVTI_SCALE_LIMIT)
+		mixed->scale--;
+	if (mixed->good >= mixed->interval) {
+		mixed->good = 0;
+		if (mixed->scale < DVTI_SCALE_LIMIT)
+			mixed->scale++;
+	}
+}
+/* ==== end dvt_loss_scale.c ==== */
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the
    arrays are; only one number is copied to the host. Nothing is recorded. */
@@ -66452,6 +67084,7 @@ static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_train
 												 int64_t batch_size, dvti_step_plan plan) {
 	const bool many = dvt_num_ranks() > 1;
 	dvt_status status;
+	bool overflow = false;
 	int i;
 	if (many) { /* a rank may have no rows of a short batch */
 		status = dvti_ranks_begin(function, t);
@@ -66490,7 +67123,15 @@ static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_train
 	if (status == DVT_OK && plan.sum && many)
 		status = dvti_ranks_sum(function, t);
 	if (status == DVT_OK && plan.apply)
+		status = dvti_trainer_check_overflow(function, t, &overflow);
+	if (status != DVT_OK || !plan.apply)
+		return status;
+	if (overflow)
+		dvti_trainer_skip(t);
+	else
 		status = dvti_trainer_apply_all(function, t, batch_size);
+	if (status == DVT_OK)
+		dvti_trainer_next_scale(function, t, overflow);
 	return status;
 }
 
@@ -66569,6 +67210,8 @@ static DVTI_NOINLINE double dvti_trainer_clip(dvt_trainer *t, dvt_array **list, 
 			list[n++] = dvti_trainer_at(t, i, 0)->gradient;
 	if (!dvti_global_norm(function, list, n, max_norm, &norm))
 		return (double)NAN;
+	if (!(norm <= DBL_MAX) && dvti_trainer_mixed(t)) /* no warning: the step will be skipped */
+		return norm;
 	for (k = 1; k < t->ctxs.n; k++)
 		for (i = 0; i < t->n; i++)
 			if (t->trained[i].taken)
@@ -67135,7 +67778,7 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 #undef DVTI_TABLE_CHANNELS
 /* ==== end dvt_batch.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 298 "src/devtensor_spine.h"
+#line 300 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -67176,7 +67819,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 300 "src/devtensor_spine.h"
+#line 302 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -67268,6 +67911,16 @@ static bool dvti_checkpoint_add_states(const char *function, dvt_array_list *lis
 	return true;
 }
 
+/* Adds the state of the loss scale; nothing without mixed precision. */
+static bool dvti_checkpoint_add_scale(const char *function, dvt_array_list *list,
+									  const dvti_mixed *mixed) {
+	return !mixed || (dvti_array_list_note(function, list, "trainer.compute",
+										   dvt_dtype_name(mixed->compute)) &&
+					  dvti_note_int(function, list, "trainer.scale", mixed->scale) &&
+					  dvti_note_int(function, list, "trainer.good", mixed->good) &&
+					  dvti_note_int(function, list, "trainer.skipped", mixed->skipped));
+}
+
 static bool dvti_checkpoint_add_trainer(const char *function, dvt_array_list *list,
 										const dvt_trainer *t) {
 	char text[DVTI_SETTING_SIZE];
@@ -67276,6 +67929,7 @@ static bool dvti_checkpoint_add_trainer(const char *function, dvt_array_list *li
 	bool good = counts && dvti_note_int(function, list, "trainer.steps", t->steps) &&
 				dvti_note_number(function, list, "trainer.learning_rate", DVT_F64,
 								 &t->optimizer.learning_rate) &&
+				dvti_checkpoint_add_scale(function, list, dvti_trainer_mixed(t)) &&
 				dvti_checkpoint_add(function, list, "trainer.", "counts", -1, counts);
 	int i;
 	for (i = 0; good && (key = dvti_optimizer_setting(&t->optimizer, i, text)) != NULL; i++)
@@ -67740,7 +68394,8 @@ typedef struct dvti_restore {
 	dvti_plan *plan;   /* one for each name of the net; no param: another name has it */
 	dvt_ctx_list ctxs; /* of the trainer */
 	dvti_replica *replica;
-	int64_t steps;
+	int64_t steps, scale, good, skipped;
+	bool has_scale; /* the three numbers of the loss scale are valid */
 	double learning_rate;
 	const dvt_array *counts;
 	dvt_array **own; /* new values of the caller's arrays, on their contexts */
@@ -67924,6 +68579,27 @@ static void dvti_restore_look_settings(dvti_restore *r, const dvt_optimizer *opt
 			dvti_restore_setting(r, key, text, DVT_ERR_VALUE);
 }
 
+/* A file without mixed precision has no entry. */
+static void dvti_restore_look_scale(dvti_restore *r, const dvti_mixed *mixed) {
+	const char *saved = dvt_array_list_metadata(r->list, "trainer.compute");
+	const char *here = dvt_dtype_name(mixed ? mixed->compute : DVT_F32);
+	if (strcmp(saved ? saved : "float32", here) != 0) {
+		if (!r->c->other_settings)
+			dvti_text_add(dvti_restore_fault(r, DVT_ERR_VALUE),
+						  "trainer.compute is %.60s, here %s: call dvt_block_set_mixed_precision "
+						  "before loading",
+						  saved ? saved : "float32", here);
+	} else if (mixed) {
+		r->has_scale = true;
+		dvti_restore_number(r, "trainer.scale", DVT_I64, &r->scale);
+		dvti_restore_number(r, "trainer.good", DVT_I64, &r->good);
+		dvti_restore_number(r, "trainer.skipped", DVT_I64, &r->skipped);
+		if (r->scale < -DVTI_SCALE_LIMIT || r->scale > DVTI_SCALE_LIMIT || r->good < 0 ||
+			r->skipped < 0)
+			dvti_text_add(dvti_restore_fault(r, DVT_ERR_FORMAT), "its loss scale is not valid");
+	}
+}
+
 static void dvti_restore_look_states(dvti_restore *r, const dvt_trainer *t, int i) {
 	dvt_param *p = t->trained[i].param;
 	const dvti_plan *plan = dvti_restore_plan(r, p);
@@ -67960,6 +68636,7 @@ static bool dvti_restore_look_trainer(dvti_restore *r) {
 		r->steps > INT64_MAX / 2)
 		dvti_text_add(dvti_restore_fault(r, DVT_ERR_FORMAT), "its rate or step is not valid");
 	dvti_restore_look_settings(r, &t->optimizer);
+	dvti_restore_look_scale(r, dvti_trainer_mixed(t));
 	if (r->counts->dtype != DVT_I64 || !dvt_shape_equal(r->counts->shape, DVT_SHAPE(t->n)))
 		dvti_text_add(dvti_restore_fault(r, DVT_ERR_SHAPE),
 					  "its trainer has %s parameters, here %d", dvti_shape_text(r->counts->shape),
@@ -68105,6 +68782,7 @@ static dvt_status dvti_restore_write_own(const dvti_restore *r) {
 
 static void dvti_restore_commit_trainer(dvti_restore *r, dvt_trainer *t) {
 	dvti_replica *old = t->replica;
+	dvti_mixed *mixed = r->has_scale ? dvti_trainer_mixed(t) : NULL;
 	int n = t->ctxs.n, i;
 	for (i = 0; i < t->n; i++) {
 		dvti_disown(t->trained[i].staging);
@@ -68115,6 +68793,11 @@ static void dvti_restore_commit_trainer(dvti_restore *r, dvt_trainer *t) {
 	t->ctxs = r->ctxs;
 	t->steps = r->steps;
 	t->optimizer.learning_rate = r->learning_rate;
+	if (mixed) {
+		mixed->scale = (int)r->scale;
+		mixed->good = r->good;
+		mixed->skipped = r->skipped;
+	}
 	r->replica = NULL;
 	dvti_replicas_free(old, (int64_t)t->n * n);
 }
@@ -68342,7 +69025,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 305 "src/devtensor_spine.h"
+#line 307 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -71669,7 +72352,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 320 "src/devtensor_spine.h"
+#line 322 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -71726,7 +72409,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 323 "src/devtensor_spine.h"
+#line 325 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -71945,6 +72628,8 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_block_save(...) dvt_note_status(dvt_block_save(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_load(...) dvt_note_status(dvt_block_load(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_load_with(...) dvt_note_status(dvt_block_load_with(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_block_set_mixed_precision(...) dvt_note_status(dvt_block_set_mixed_precision(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_block_set_loss_scaling(...) dvt_note_status(dvt_block_set_loss_scaling(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_nn_rnn(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_rnn(__VA_ARGS__))
 #define dvt_nn_lstm(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_lstm(__VA_ARGS__))
 #define dvt_nn_gru(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_gru(__VA_ARGS__))
@@ -72243,7 +72928,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 327 "src/devtensor_spine.h"
+#line 329 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

@@ -27,8 +27,8 @@ e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
 
 # ---- generated: begin ----
 # By tools/python_api.py: do not edit. name:result:arguments, see _LETTERS. A * marks results that
-# another object owns. Left out: get_virtual_model, get_jit_stats, schedule_custom, transform_new,
-# loader_get_state.
+# another object owns. Left out: get_virtual_model, get_jit_stats, block_mixed_precision,
+# schedule_custom, transform_new, loader_get_state.
 _SIGNATURES = """
 empty:a:SiC zeros:a:SiC ones:a:SiC full:a:SdiC zeros_like:a:p ones_like:a:p full_like:a:pd
 scalar:a:diC eye:a:qqqiC arange:a:dddiC linspace:a:ddqiC from_host:a:pSiC from_memory:a:pSpippC
@@ -86,8 +86,9 @@ nn_embedding:block:qq block_new:block:p block_add_param:param*:psSiN param_set_s
 block_add_child:e:pp block_len:i:p block_at:block*:pi block_param:param*:ps block_data:a*:psC
 block_kind:s:p block_user:p:p block_initialize:e:pNL block_reinitialize:e:pNL block_forward:a:pp
 block_infer_shapes:e:pSip block_format:z:ppz block_print:v:p block_print_summary:e:pS
-block_measure:e:pSp block_save:e:ps block_load:e:psL block_load_with:e:pspL nn_rnn:block:q
-nn_lstm:block:q nn_gru:block:q nn_rnn_with:block:p nn_lstm_with:block:p nn_gru_with:block:p
+block_measure:e:pSp block_save:e:ps block_load:e:psL block_load_with:e:pspL
+block_set_mixed_precision:e:pi block_set_loss_scaling:e:pp nn_rnn:block:q nn_lstm:block:q
+nn_gru:block:q nn_rnn_with:block:p nn_lstm_with:block:p nn_gru_with:block:p
 recurrent_forward:a:pppip attention:a:ppppp rotary:a:pp add:a:pp add_:a:pp add_scalar:a:pd
 add_scalar_:a:pd scalar_add:a:dp sub:a:pp sub_:a:pp sub_scalar:a:pd sub_scalar_:a:pd scalar_sub:a:dp
 mul:a:pp mul_:a:pp mul_scalar:a:pd mul_scalar_:a:pd scalar_mul:a:dp div:a:pp div_:a:pp

@@ -208,6 +208,8 @@
 #define dvt_block_save(...) dvt_note_status(dvt_block_save(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_load(...) dvt_note_status(dvt_block_load(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_block_load_with(...) dvt_note_status(dvt_block_load_with(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_block_set_mixed_precision(...) dvt_note_status(dvt_block_set_mixed_precision(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_block_set_loss_scaling(...) dvt_note_status(dvt_block_set_loss_scaling(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_nn_rnn(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_rnn(__VA_ARGS__))
 #define dvt_nn_lstm(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_lstm(__VA_ARGS__))
 #define dvt_nn_gru(...) DVT_NOTE_POINTER(dvt_block, dvt_nn_gru(__VA_ARGS__))

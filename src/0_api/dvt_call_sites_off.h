@@ -207,6 +207,8 @@
 #undef dvt_block_save
 #undef dvt_block_load
 #undef dvt_block_load_with
+#undef dvt_block_set_mixed_precision
+#undef dvt_block_set_loss_scaling
 #undef dvt_nn_rnn
 #undef dvt_nn_lstm
 #undef dvt_nn_gru

@@ -22,7 +22,8 @@
    no_random, a checkpoint gives the net for inference. */
 typedef struct dvt_checkpoint {
     dvt_block *net;           /* values of all parameters; of every context where they differ */
-    dvt_trainer *trainer;     /* states and step counts, learning rate, settings of the optimizer */
+    dvt_trainer *trainer;     /* states and step counts, learning rate, settings of the optimizer,
+                                 the loss scale of mixed precision */
     dvt_loader *loader;       /* epoch, position and seed */
     int64_t epoch;            /* the caller's; a loader has its own */
     int64_t step;             /* the caller's; 0: the steps of the trainer */
@@ -48,7 +49,7 @@ DVT_API dvt_status dvt_checkpoint_save(const dvt_checkpoint *c, const char *path
    one error lists all that differs: names, shapes, dtypes, the number of parameters, and settings
    of the optimizer and the loader. The base learning rate is the file's.
    On another number of contexts than before, copies that differed (running statistics) become their
-   mean. Later bits then depend on how batches are split.
+   mean. Later bits then depend on how batches are split. Call dvt_block_set_mixed_precision before.
    Errors: IO, FORMAT (no checkpoint, or damaged), NAME, SHAPE, DTYPE, VALUE (settings), CONTEXT;
    UNINITIALIZED (a trainer whose parameters have no values). */
 DVT_API dvt_status dvt_checkpoint_load(dvt_checkpoint *c, const char *path);

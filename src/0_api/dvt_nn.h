@@ -279,7 +279,9 @@ DVT_API dvt_block *dvt_block_at(dvt_block *net, int i);
 /* Returns a parameter of this block itself by short name, "weight" or "bias". Owns: the block.
    Errors: NAME. */
 DVT_API dvt_param *dvt_block_param(dvt_block *block, const char *name);
-/* Returns dvt_param_data(dvt_block_param(block, name), ctx). */
+/* Returns dvt_param_data(dvt_block_param(block, name), ctx). Inside of the forward pass of a net
+   with mixed precision, float32 parameters are converted to its dtype: see
+   dvt_block_set_mixed_precision. */
 DVT_API dvt_array *dvt_block_data(dvt_block *block, const char *name, dvt_ctx ctx);
 /* Return the kind, "Sequential", and the user pointer of a custom block. Owns: the block. */
 DVT_API const char *dvt_block_kind(const dvt_block *block);
@@ -367,3 +369,48 @@ DVT_API dvt_status dvt_block_load(dvt_block *net, const char *path, dvt_ctx_list
 /* Sets parameters as dvt_block_load does, with options, which may be NULL. */
 DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
                                        const dvt_load_options *options, dvt_ctx_list ctxs);
+
+/* ---- mixed precision ---- */
+/* Lets the net compute in DVT_F16 or DVT_BF16; DVT_F32 switches that off. The training loop is the
+   same: parameters, gradients, states of optimizers and files stay float32, and so do x and y of
+   dvt_block_forward. Call it once for a whole net, before or after initialization.
+   - The outermost dvt_block_forward converts a float x to 16 bits and its result to float32.
+     Integers stay.
+   - Blocks compute with 16-bit copies of the parameters. Normalization computes in float32, and
+     keeps its parameters and running statistics in it.
+   - Gradients inside of the net are 16 bits. With DVT_F16 they are multiplied by a loss scale, and
+     divided by it where they leave the net, so that small ones do not become 0.
+   - dvt_trainer_step and dvt_trainer_update skip the update when the sum of a gradient is not
+     finite, and halve the scale. After 2000 steps without that it doubles. A skipped step changes
+     no weight, state or schedule; dvt_trainer_steps does not count it. The step waits for the
+     check. With DVT_BF16 there is no scale and no check.
+   - In the forward of a custom block dvt_block_data gives the 16-bit copy of a parameter.
+     dvt_param_data gives the float32 parameter itself, for example to write it. The gradients of
+     both are right, and so are those of arrays from outside that the block reads. Parameters called
+     running_... or moving_... are never converted.
+   Copies: 16-bit copies of the parameters, renewed after the parameters were written.  Waits: no.
+   Errors: DTYPE (compute; float parameters that are not float32), VALUE (a part of a net with mixed
+   precision, or a net with such a part), HOST_MEMORY. Nothing changes then.
+   Source: Micikevicius et al., 2017. */
+DVT_API dvt_status dvt_block_set_mixed_precision(dvt_block *net, dvt_dtype compute);
+
+/* Options of the loss scale. All zeros is the default. */
+typedef struct dvt_loss_scaling {
+    double init_scale;       /* a power of two, 2^-24 to 2^24; 0: as it is (65536 with DVT_F16) */
+    int64_t growth_interval; /* steps without overflow before the scale doubles; 0: 2000 */
+    bool fixed;              /* keep the scale; steps with overflow are still skipped */
+} dvt_loss_scaling;
+
+/* Sets the options of a net with mixed precision. With DVT_BF16 this adds scale and check. Errors:
+   VALUE (a net without mixed precision), RANGE. */
+DVT_API dvt_status dvt_block_set_loss_scaling(dvt_block *net, const dvt_loss_scaling *options);
+
+/* The state of mixed precision. */
+typedef struct dvt_mixed_precision {
+    dvt_dtype compute;     /* DVT_F32: off */
+    double loss_scale;     /* of the next forward */
+    int64_t skipped_steps; /* so far */
+} dvt_mixed_precision;
+
+/* Returns the state of a net, or of the net that a block is part of. */
+DVT_API dvt_mixed_precision dvt_block_mixed_precision(const dvt_block *net);

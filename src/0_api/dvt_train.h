@@ -108,9 +108,11 @@ DVT_API dvt_optimizer dvt_optimizer_custom(const dvt_optimizer_desc *desc, doubl
 DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer);
 /* Calls dvt_trainer_allreduce, then dvt_trainer_update: sums the gradients over the contexts in
    their order, divides by batch_size and updates every copy. All copies keep the same bits.
-   Gradients that dvt_trainer_allreduce has summed already are not summed again. Waits: no.
+   Gradients that dvt_trainer_allreduce has summed already are not summed again. Waits: no, unless a
+   loss scale checks the gradients (dvt_block_set_mixed_precision).
    Errors: STALE_GRAD (a gradient was not renewed since the last step; nothing is updated),
-   UNINITIALIZED, RANGE (batch_size <= 0), VALUE (as dvt_trainer_allreduce). */
+   UNINITIALIZED, RANGE (batch_size <= 0), VALUE (as dvt_trainer_allreduce; parameters of two nets
+   with mixed precision). */
 DVT_API dvt_status dvt_trainer_step(dvt_trainer *trainer, int64_t batch_size);
 /* Makes a step as dvt_trainer_step does, but skips parameters with stale gradients. A copy whose
    context got no slice of this batch counts as 0. */
@@ -121,14 +123,14 @@ DVT_API dvt_status dvt_trainer_step_partial(dvt_trainer *trainer, int64_t batch_
    Errors: VALUE (backward has renewed or added to some of the sums since, so that another sum would
    count them twice). */
 DVT_API dvt_status dvt_trainer_allreduce(dvt_trainer *trainer);
-/* Updates all copies from the sums, the second phase. Waits: no. Errors: as dvt_trainer_step; VALUE
-   (on several contexts, gradients that are not summed). */
+/* Updates all copies from the sums, the second phase. Waits: as dvt_trainer_step. Errors: as
+   dvt_trainer_step; VALUE (on several contexts, gradients that are not summed). */
 DVT_API dvt_status dvt_trainer_update(dvt_trainer *trainer, int64_t batch_size);
 /* Returns the schedule's learning rate for the next step. */
 DVT_API double dvt_trainer_learning_rate(const dvt_trainer *trainer);
 /* Sets the base learning rate. Errors: RANGE. */
 DVT_API dvt_status dvt_trainer_set_learning_rate(dvt_trainer *trainer, double rate);
-/* Returns the number of steps so far. */
+/* Returns the number of steps so far, without those that a loss scale has skipped. */
 DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer);
 
 /* Scales arrays in place so that their common 2-norm is at most max_norm. Returns the norm before,
@@ -136,7 +138,8 @@ DVT_API int64_t dvt_trainer_steps(const dvt_trainer *trainer);
    norms to host memory.  Waits: yes.  Source: Pascanu, Mikolov and Bengio, 2013. */
 DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_norm);
 /* Scales the gradients of a trainer as dvt_clip_global_norm does, after dvt_trainer_allreduce; all
-   contexts scale alike. The gradients are sums over the batch: pass max_norm times batch_size to
+   contexts scale alike. In mixed precision gradients that are not finite give no warning, because
+   the step is skipped. The gradients are sums over the batch: pass max_norm times batch_size to
    bound their mean. */
 DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_norm);
 

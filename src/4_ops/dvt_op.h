@@ -25,6 +25,7 @@ typedef struct dvti_node {
     dvti_op op;
     const char *name; /* "dvt_mul" */
     int64_t sequence; /* later operations have larger numbers */
+    int loss_scale; /* log2 of the factor in the gradient of its result; see dvti_set_loss_scale */
     dvti_attr attr;
     /* the result's memory without its history, so that the node does not own itself; NULL when no
        gradient reads it */
@@ -46,6 +47,12 @@ DVTI_FN unsigned dvti_grad_reads(const dvti_node *node, int input);
 DVTI_FN void dvti_node_release(dvti_node *node);
 /* Releases the node's inputs and its result's memory. */
 DVTI_FN void dvti_node_clear(dvti_node *node);
+
+/* Sets the loss scale, as its log2, of the operations that this thread records from now on. Returns
+   the previous one; 0 outside of nets with mixed precision. The gradient of a node's result is
+   computed times 2^loss_scale. Backward rescales a gradient where it goes to a node with another
+   scale, or to a leaf, whose scale is 0. A power of two changes no digit. */
+DVTI_FN int dvti_set_loss_scale(int log2);
 
 DVTI_FN dvti_attr dvti_attr_none(void);
 

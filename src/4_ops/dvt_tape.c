@@ -2,7 +2,7 @@
    nodes. The backward pass is in 5_grad. */
 #include "4_ops/dvt_op.h"
 
-static DVTI_TLS int dvti_recording, dvti_training;
+static DVTI_TLS int dvti_recording, dvti_training, dvti_recorded_scale;
 
 DVT_API bool dvt_is_recording(void) {
     return dvti_recording != 0;
@@ -30,6 +30,12 @@ DVT_API void dvt_record_end(dvt_record_guard *guard) {
     dvti_recording = guard->recording;
     dvti_training = guard->training;
     guard->once = 0;
+}
+
+DVTI_FN int dvti_set_loss_scale(int log2) {
+    const int previous = dvti_recorded_scale;
+    dvti_recorded_scale = log2;
+    return previous;
 }
 
 DVT_API bool dvt_has_history(const dvt_array *x) {
@@ -141,6 +147,7 @@ static dvti_node *dvti_node_new(dvt_array *out, dvti_op op, const char *name, dv
     node->in = (dvt_array **)(void *)(node->version + n);
     node->op = op;
     node->name = name;
+    node->loss_scale = dvti_recorded_scale;
     node->attr = attr ? *attr : dvti_attr_none();
     if (dvti_result_is_read(node, in, n)) {
         node->result = dvti_alias_unowned(out);

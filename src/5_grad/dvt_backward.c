@@ -52,6 +52,27 @@ static dvt_status dvti_check_heads(const char *name, dvt_array *const *heads,
     return status;
 }
 
+/* ---- loss scales ---- */
+/* Returns log2 of the factor in the slot's gradient. */
+static int dvti_slot_scale(const dvti_slot *slot) {
+    return slot->node ? slot->node->loss_scale : 0;
+}
+
+/* Multiplies a contribution by 2^shift. Takes over its reference; returns NULL on failure. */
+static dvt_array *dvti_shifted(dvt_array *part, int shift) {
+    dvt_scope_guard scope;
+    dvt_array *out;
+    if (!shift)
+        return part;
+    scope = dvt_scope_begin();
+    out = dvti_rescaled(part, shift, part->dtype);
+    if (out)
+        dvti_scope_take(out);
+    dvt_scope_end(&scope);
+    dvti_disown(part);
+    return out;
+}
+
 static bool dvti_start_heads(dvti_graph *graph, dvt_array *const *heads, dvt_array *const *grads,
                              int n) {
     int i;
@@ -61,14 +82,14 @@ static bool dvti_start_heads(dvti_graph *graph, dvt_array *const *heads, dvt_arr
         if (!slot->needed)
             continue;
         slot->ones = n == 1 && !g && slot->node && slot->node->op == DVTI_OP_cross_entropy &&
-                     !slot->variable && !dvt_is_recording();
+                     !slot->variable && !slot->node->loss_scale && !dvt_is_recording();
         if (slot->ones)
             continue;
         if (g)
             dvti_own(g);
         else if ((g = dvt_ones_like(heads[i])) != NULL)
             dvti_scope_take(g);
-        if (!g || !dvti_slot_add(slot, g))
+        if (!g || !(g = dvti_shifted(g, dvti_slot_scale(slot))) || !dvti_slot_add(slot, g))
             return false;
     }
     return true;
@@ -196,7 +217,7 @@ static bool dvti_slice_adds(dvti_slot *input, const dvti_node *node, dvt_array *
     dvt_scope_guard scope;
     dvt_array *part;
     if (node->op != DVTI_OP_slice || dvt_is_recording() || !input->grad ||
-        !dvti_exclusive(input->grad))
+        dvti_slot_scale(input) != node->loss_scale || !dvti_exclusive(input->grad))
         return false;
     scope = dvt_scope_begin();
     part = dvti_grad_sliced(node, g->shape.dim[node->attr.i[0]], input->grad);
@@ -215,6 +236,8 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
     for (i = 0; i < node->n_in; i++) {
         const dvti_slot *input = dvti_graph_slot(graph, node, node->in[i]);
         need[i] = input && input->needed;
+        if (i == 0)
+            call->shift = need[i] ? dvti_slot_scale(input) - node->loss_scale : 0;
         any = any || need[i];
     }
     if (!any)
@@ -234,10 +257,12 @@ static bool dvti_step(dvti_graph *graph, dvti_slot *slot, dvti_grad_call *call, 
     good = dvti_call_gradient(graph->name, call, slot);
     dvti_float_mode_end(&mode);
     for (i = 0; i < node->n_in; i++)
-        if (call->out[i] && good)
-            good = dvti_arrive(dvti_graph_slot(graph, node, node->in[i]), call->out[i],
-                               call->relu_masked && i == 0);
-        else
+        if (call->out[i] && good) {
+            dvti_slot *input = dvti_graph_slot(graph, node, node->in[i]);
+            const int shift = i ? dvti_slot_scale(input) - node->loss_scale : call->shift;
+            dvt_array *part = dvti_shifted(call->out[i], shift);
+            good = part && dvti_arrive(input, part, call->relu_masked && i == 0);
+        } else
             dvti_disown(call->out[i]);
     return good;
 }
@@ -334,6 +359,8 @@ static dvt_array *dvti_variable_gradient(dvti_graph *graph, dvt_array *var) {
     dvt_array *grad = slot->grad;
     if (!grad)
         return dvt_zeros_like(var);
+    if (dvti_slot_scale(slot))
+        return dvti_rescaled(grad, -dvti_slot_scale(slot), grad->dtype);
     if (!slot->variable || !dvti_exclusive(grad) || !dvt_is_contiguous(grad))
         return dvt_copy(grad);
     slot->variable = false;

@@ -19,6 +19,9 @@ typedef struct dvti_grad_call {
     /* in[0] is a relu's result whose own gradient is not needed: out[0] must be 0 where in[0] is 0,
        as relu's gradient makes it */
     bool relu_masked;
+    /* log2 of the factor that gives out[0] the loss scale of its slot. A gradient function that
+       applies it sets 0; else the caller does. */
+    int shift;
     /* per input: set where needed, in the input's shape or one that it broadcasts to */
     dvt_array **out;
 } dvti_grad_call;
@@ -46,6 +49,8 @@ DVTI_FN dvt_array *dvti_grad_sliced(const dvti_node *node, int64_t n, dvt_array 
 DVTI_FN dvt_array *dvti_unbroadcast(dvt_array *g, dvt_array *x);
 /* Returns x in the dtype of g, or x itself when it has that dtype. */
 DVTI_FN dvt_array *dvti_as_dtype_of(dvt_array *x, dvt_array *g);
+/* Returns g times 2^shift in a dtype, rounded once. */
+DVTI_FN dvt_array *dvti_rescaled(dvt_array *g, int shift, dvt_dtype dtype);
 /* Returns zeros like g: the gradient of step functions. */
 DVTI_FN dvt_array *dvti_no_gradient(dvt_array *g);
 /* Returns a 0-d array of g's dtype and context. */

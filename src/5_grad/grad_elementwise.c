@@ -8,6 +8,33 @@ DVTI_FN dvt_array *dvti_as_dtype_of(dvt_array *x, dvt_array *g) {
     return x && g ? dvt_as_in_dtype(x, g->dtype) : NULL;
 }
 
+/* One launch unless it is recorded. */
+DVTI_FN dvt_array *dvti_rescaled(dvt_array *g, int shift, dvt_dtype dtype) {
+    static const char name[] = "dvt_backward";
+    const double factor = ldexp(1, shift);
+    dvti_launch launch;
+    dvt_dtype wide;
+    dvt_array *out;
+    if (!g || !shift)
+        return g ? dvt_as_in_dtype(g, dtype) : NULL;
+    wide = dvt_promote(g->dtype, dtype);
+    if (dvt_is_recording())
+        return dvt_as_in_dtype(dvt_mul_scalar(dvt_as_in_dtype(g, wide), factor), dtype);
+    if (!(out = dvti_array_new(name, g->shape, dtype, g->storage->ctx)))
+        return NULL;
+    dvti_launch_begin(&launch, name, dvti_kernel_elementwise(), DVTI_OP_mul);
+    launch.compute = dvti_class_of(wide);
+    launch.in[0] = dvti_view_of(g);
+    memset(&launch.in[1], 0, sizeof launch.in[1]);
+    launch.out[0] = dvti_view_of(out);
+    launch.n_in = 2;
+    launch.n_out = 1;
+    launch.f[0] = factor;
+    launch.i[0] = 2; /* the second operand is the scalar */
+    launch.i[1] = 0;
+    return dvt_size(out) == 0 || dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
+}
+
 DVTI_FN dvt_array *dvti_no_gradient(dvt_array *g) {
     return dvt_zeros_like(g);
 }
@@ -222,10 +249,13 @@ static void dvti_grad_clip(dvti_grad_call *call) {
     call->out[0] = dvt_where_scalar(inside, call->g, 0);
 }
 
-/* Copies g back to the source's context and dtype. */
+/* Copies g back to the source's context and dtype. A cast between dtypes is where a net with mixed
+   precision begins and ends: the loss scale is applied before g is rounded to 16 bits, and removed
+   after it is float32 again. */
 static void dvti_grad_copy(dvti_grad_call *call) {
     dvt_array *x = call->in[0];
-    call->out[0] = dvt_as_in_ctx(dvti_as_dtype_of(call->g, x), x->storage->ctx);
+    call->out[0] = dvt_as_in_ctx(dvti_rescaled(call->g, call->shift, x->dtype), x->storage->ctx);
+    call->shift = 0;
 }
 
 DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {

@@ -229,7 +229,8 @@ DVT_API dvt_block *dvt_nn_dropout(double p) {
 static dvt_array *dvti_embedding_forward(dvt_block *self, void *user, dvt_array *x) {
     dvt_array *w = dvt_block_data(self, "weight", dvt_ctx_of(x));
     (void)user;
-    if (w && !dvt_dtype_is_int(x->dtype))
+    x = dvti_region_classes(x);
+    if (w && x && !dvt_dtype_is_int(x->dtype))
         x = dvt_as_in_dtype(x, DVT_I64);
     return w && x ? dvt_take(w, x, 0) : NULL;
 }

@@ -1,6 +1,18 @@
 /* BatchNorm, LayerNorm, RMSNorm, GroupNorm, InstanceNorm. */
 #include "6_nn/dvt_nn_internal.h"
 
+/* Returns the parameter in float32, also in a net with mixed precision. */
+static dvt_array *dvti_norm_data(dvt_block *self, const char *name, dvt_ctx ctx) {
+    dvt_param *p = dvt_block_param(self, name);
+    return p ? dvt_param_data(p, ctx) : NULL;
+}
+
+/* Returns y in the dtype of x in a net with mixed precision, where float32 parameters would make
+   everything after this block float32. Returns NULL for NULL. */
+static dvt_array *dvti_norm_result(dvt_array *y, const dvt_array *x) {
+    return y && dvti_region_mixed() ? dvt_as_in_dtype(y, x->dtype) : y;
+}
+
 /* ---- BatchNorm ---- */
 /* Checks that x is a float array with this axis, of extent `channels` unless that is 0. */
 static bool dvti_batch_norm_accepts(const dvt_array *x, int axis, int64_t channels) {
@@ -30,17 +42,18 @@ static bool dvti_batch_norm_accepts(const dvt_array *x, int axis, int64_t channe
 static dvt_array *dvti_batch_norm_forward(dvt_block *self, void *user, dvt_array *x) {
     const dvt_nn_batch_norm_desc *d = (const dvt_nn_batch_norm_desc *)user;
     dvt_ctx ctx = dvt_ctx_of(x);
-    dvt_array *gamma = dvt_block_data(self, "gamma", ctx);
-    dvt_array *beta = gamma ? dvt_block_data(self, "beta", ctx) : NULL;
-    dvt_array *mean = beta ? dvt_block_data(self, "running_mean", ctx) : NULL;
-    dvt_array *var = mean ? dvt_block_data(self, "running_var", ctx) : NULL;
+    dvt_array *gamma = dvti_norm_data(self, "gamma", ctx);
+    dvt_array *beta = gamma ? dvti_norm_data(self, "beta", ctx) : NULL;
+    dvt_array *mean = beta ? dvti_norm_data(self, "running_mean", ctx) : NULL;
+    dvt_array *var = mean ? dvti_norm_data(self, "running_var", ctx) : NULL;
     if (var && d->no_scale)
         gamma = dvt_ones_like(gamma);
     if (var && gamma && d->no_center)
         beta = dvt_zeros_like(beta);
     if (!var || !gamma || !beta || !dvti_batch_norm_accepts(x, d->axis, mean->shape.dim[0]))
         return NULL;
-    return dvt_batch_norm(x, gamma, beta, mean, var, d->axis, d->momentum, d->epsilon);
+    return dvti_norm_result(
+        dvt_batch_norm(x, gamma, beta, mean, var, d->axis, d->momentum, d->epsilon), x);
 }
 
 static dvt_status dvti_batch_norm_infer(dvt_block *self, void *user, dvt_array *x) {
@@ -144,8 +157,8 @@ DVT_API dvt_block *dvt_nn_batch_norm(void) {
 
 /* ---- LayerNorm ---- */
 static dvt_array *dvti_layer_norm_forward(dvt_block *self, void *user, dvt_array *x) {
-    dvt_array *gamma = dvt_block_data(self, "gamma", dvt_ctx_of(x));
-    dvt_array *beta = gamma ? dvt_block_data(self, "beta", dvt_ctx_of(x)) : NULL;
+    dvt_array *gamma = dvti_norm_data(self, "gamma", dvt_ctx_of(x));
+    dvt_array *beta = gamma ? dvti_norm_data(self, "beta", dvt_ctx_of(x)) : NULL;
     (void)user;
     if (beta && (x->shape.ndim < 1 || x->shape.dim[x->shape.ndim - 1] != beta->shape.dim[0])) {
         dvti_fail(DVT_ERR_SHAPE,
@@ -153,7 +166,7 @@ static dvt_array *dvti_layer_norm_forward(dvt_block *self, void *user, dvt_array
                   dvti_describe(x), (long long)beta->shape.dim[0]);
         return NULL;
     }
-    return beta ? dvt_layer_norm(x, gamma, beta, 1e-5) : NULL;
+    return beta ? dvti_norm_result(dvt_layer_norm(x, gamma, beta, 1e-5), x) : NULL;
 }
 
 static dvt_status dvti_layer_norm_infer(dvt_block *self, void *user, dvt_array *x) {
@@ -212,8 +225,8 @@ static int64_t dvti_norm_block_extent(const dvti_norm_block *d, const dvt_array 
 static dvt_array *dvti_norm_block_forward(dvt_block *self, void *user, dvt_array *x) {
     const dvti_norm_block *d = (const dvti_norm_block *)user;
     dvt_ctx ctx = dvt_ctx_of(x);
-    dvt_array *gamma = dvt_block_data(self, "gamma", ctx), *beta = NULL;
-    if (!gamma || (self->n_param > 1 && !(beta = dvt_block_data(self, "beta", ctx))))
+    dvt_array *gamma = dvti_norm_data(self, "gamma", ctx), *beta = NULL;
+    if (!gamma || (self->n_param > 1 && !(beta = dvti_norm_data(self, "beta", ctx))))
         return NULL;
     if (dvti_norm_block_extent(d, x) != gamma->shape.dim[0]) {
         dvti_fail(DVT_ERR_SHAPE,
@@ -223,11 +236,11 @@ static dvt_array *dvti_norm_block_forward(dvt_block *self, void *user, dvt_array
         return NULL;
     }
     if (!beta)
-        return dvt_rms_norm(x, gamma, d->epsilon);
+        return dvti_norm_result(dvt_rms_norm(x, gamma, d->epsilon), x);
     if (d->groups)
-        return dvt_group_norm(x, d->groups, gamma, beta, d->epsilon);
+        return dvti_norm_result(dvt_group_norm(x, d->groups, gamma, beta, d->epsilon), x);
     gamma = d->no_scale ? dvt_ones_like(gamma) : gamma;
-    return gamma ? dvt_instance_norm(x, gamma, beta, d->epsilon) : NULL;
+    return gamma ? dvti_norm_result(dvt_instance_norm(x, gamma, beta, d->epsilon), x) : NULL;
 }
 
 static dvt_status dvti_norm_block_infer(dvt_block *self, void *user, dvt_array *x) {

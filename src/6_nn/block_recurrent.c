@@ -65,7 +65,12 @@ static bool dvti_recurrent_step(const dvti_recurrent *r, dvt_array *x, dvt_array
    Returns NULL on failure. */
 static dvt_array *dvti_recurrent_data(dvt_block *self, const dvti_recurrent *r, int at, int which,
                                       dvt_ctx ctx) {
-    return dvt_param_data(self->param[at * (r->desc.no_bias ? 2 : 4) + which], ctx);
+    return dvti_param_compute(self->param[at * (r->desc.no_bias ? 2 : 4) + which], ctx);
+}
+
+/* Returns a state of the caller, in a net with mixed precision in the dtype of the net. */
+static dvt_array *dvti_recurrent_state(dvt_array *state, const dvt_array *i2h) {
+    return state && dvti_region_mixed() ? dvt_as_in_dtype(state, i2h->dtype) : state;
 }
 
 /* Sets the states before the first step. `at` counts the directions of all layers. */
@@ -75,7 +80,7 @@ static bool dvti_recurrent_begin(const dvti_recurrent_call *call, int at, dvt_ar
     int64_t batch = i2h->shape.dim[r->desc.layout == DVT_NTC ? 0 : 1];
     int k;
     for (k = 0; k < r->states; k++) {
-        state[k] = call->states ? dvt_index(call->states[k], at)
+        state[k] = call->states ? dvti_recurrent_state(dvt_index(call->states[k], at), i2h)
                                 : dvt_zeros(DVT_SHAPE(batch, r->desc.hidden_size), i2h->dtype,
                                             dvt_ctx_of(i2h));
         if (!state[k])
@@ -269,6 +274,9 @@ DVT_API dvt_array *dvt_recurrent_forward(dvt_block *block, dvt_array *x, dvt_arr
     }
     y = dvti_block_forward(block, x, dvti_recurrent_run, &call);
     dvti_free(call.last);
+    for (k = 0; y && next && k < n && block->mixed && !dvti_region_mixed(); k++)
+        if (!(next[k] = dvt_as_in_dtype(next[k], DVT_F32))) /* as y */
+            y = NULL;
     return y;
 }
 

@@ -21,6 +21,7 @@ static void dvti_block_destroy(void *object) {
     for (i = 0; i < block->n_child; i++)
         dvti_disown(block->child[i]);
     dvti_block_leave(block);
+    dvti_mixed_leave(block);
     if (block->desc.release)
         block->desc.release(block->desc.user);
     dvti_free(block->child);
@@ -198,7 +199,7 @@ DVT_API dvt_param *dvt_block_param(dvt_block *block, const char *name) {
 
 DVT_API dvt_array *dvt_block_data(dvt_block *block, const char *name, dvt_ctx ctx) {
     dvt_param *p = dvt_block_param(block, name);
-    return p ? dvt_param_data(p, ctx) : NULL;
+    return p ? dvti_param_compute(p, ctx) : NULL;
 }
 
 /* ---- children ---- */
@@ -432,10 +433,10 @@ static bool dvti_block_prepare(dvt_block *block, dvt_array *x) {
 
 static DVTI_TLS dvti_nesting dvti_forwards;
 
-DVTI_FN int dvti_forwards_now(void) {
-    int depth = dvti_nesting_enter(&dvti_forwards);
+DVTI_FN int dvti_forward_depth(void) {
+    const int depth = dvti_nesting_enter(&dvti_forwards);
     dvti_nesting_leave(&dvti_forwards, depth);
-    return depth;
+    return depth < 0 ? DVTI_MOST_NESTED : depth;
 }
 
 static dvt_array *dvti_block_compute(dvt_block *block, dvt_array *x, dvti_forward_fn forward,
@@ -458,6 +459,7 @@ DVTI_FN dvt_array *dvti_block_forward(dvt_block *net, dvt_array *x, dvti_forward
                                       void *user) {
     static const dvti_error_frame none = {NULL, NULL};
     dvti_error_frame outer;
+    dvti_region region;
     dvt_scope_guard scope;
     dvt_array *y = NULL;
     int depth;
@@ -471,8 +473,10 @@ DVTI_FN dvt_array *dvti_block_forward(dvt_block *net, dvt_array *x, dvti_forward
     if (dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, NULL);
     dvti_set_error_frame(dvti_block_frame(net));
-    if (dvti_block_prepare(net, x))
+    region = dvti_region_begin(net, &x, depth);
+    if (x && dvti_block_prepare(net, x))
         y = dvti_block_compute(net, x, forward, user, depth);
+    y = dvti_region_end(&region, y);
     dvti_set_error_frame(none);
     if (y && dvti_tracing.visit)
         dvti_tracing.visit(dvti_tracing.user, net, y);

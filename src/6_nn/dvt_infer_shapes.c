@@ -303,7 +303,7 @@ DVTI_FN dvt_status dvti_infer_net(dvt_block *net, dvt_shape input, dvt_dtype dty
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_shape result;
     dvt_status status;
-    dvti_infer_enter(dvti_forwards_now());
+    dvti_infer_enter(dvti_forward_depth());
     if (dvti_inference_here) /* within a forward function: the outer call sets the shapes */
         status = dvti_infer_forward(tracer.function, net, input, dtype, &result);
     else

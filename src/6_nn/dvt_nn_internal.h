@@ -22,9 +22,10 @@ struct dvt_param {
     dvt_block *block;       /* numbers the name; NULL after the block was freed */
     dvt_shape shape;        /* extents of 0 are unknown */
     dvt_dtype dtype;
-    dvt_init own;  /* from dvt_param_set_init and descriptors; kind DVT_INIT_DEFAULT: none */
-    dvt_init rule; /* implied by the short name: bias 0, gamma 1 ...; DVT_INIT_DEFAULT: nothing */
-    bool fixed;    /* without gradient: running statistics, integers */
+    dvt_init own;   /* from dvt_param_set_init and descriptors; kind DVT_INIT_DEFAULT: none */
+    dvt_init rule;  /* implied by the short name: bias 0, gamma 1 ...; DVT_INIT_DEFAULT: nothing */
+    bool fixed;     /* without gradient: running statistics, integers */
+    bool statistic; /* running_*, moving_*: keeps its dtype in mixed precision */
     dvt_grad_req grad_req;
     double lr_mult, wd_mult;
     /* the list had a context twice: backward passes between two steps accumulate */
@@ -33,7 +34,22 @@ struct dvt_param {
     dvt_init pending;  /* deferred: the distribution to draw from */
     dvt_ctx_list ctxs; /* deferred and ready: without repetition, in the given order */
     dvt_array *copy[DVT_MAX_CONTEXTS]; /* ready: one per context, owned, gradients attached */
+    struct dvti_cast *cast; /* NULL, or the values of each copy in 16 bits (dvt_mixed.c) */
 };
+
+#define DVTI_SCALE_LIMIT 24 /* log2 of the largest loss scale; -24: of the smallest */
+
+/* Mixed precision of a net, shared by all its blocks. */
+typedef struct dvti_mixed {
+    dvti_object object;
+    const dvt_block *root; /* the net that it was set for; NULL after that was freed */
+    dvt_dtype compute;     /* DVT_F16 or DVT_BF16 */
+    bool scaling;          /* gradients are scaled and checked */
+    bool fixed;            /* the scale does not change */
+    int scale;             /* log2 */
+    int64_t interval;      /* good steps before the scale grows */
+    int64_t good, skipped; /* steps since the scale last changed; skipped steps */
+} dvti_mixed;
 
 struct dvt_params {
     dvti_object object;
@@ -50,7 +66,8 @@ struct dvt_block {
     size_t n_child, child_capacity;
     dvt_param **param; /* owned */
     size_t n_param, param_capacity;
-    int above; /* larger than that of any parent; bounds the depth of nesting */
+    int above;         /* larger than that of any parent; bounds the depth of nesting */
+    dvti_mixed *mixed; /* NULL, or owned */
 };
 
 /* ---- parameters ---- */
@@ -202,6 +219,8 @@ typedef dvt_array *(*dvti_forward_fn)(dvt_block *self, void *user, dvt_array *x)
 /* Does dvt_block_forward with another forward function, for calls with more arguments. */
 DVTI_FN dvt_array *dvti_block_forward(dvt_block *net, dvt_array *x, dvti_forward_fn forward,
                                       void *user);
+/* Returns how many calls of dvt_block_forward run on this thread. */
+DVTI_FN int dvti_forward_depth(void);
 DVTI_FN bool dvti_block_is_sequential(const dvt_block *block);
 DVTI_FN dvt_array *dvti_sequential_forward(dvt_block *self, void *user, dvt_array *x);
 
@@ -220,8 +239,6 @@ DVTI_FN dvti_tracer dvti_set_tracer(dvti_tracer tracer);
    which is then no error. NULL: it is one. */
 DVTI_FN dvt_status dvti_infer_net(dvt_block *net, dvt_shape input, dvt_dtype dtype,
                                   dvti_tracer tracer, dvt_shape *out, bool *needs_values);
-/* Returns how many forward passes of this thread run now. */
-DVTI_FN int dvti_forwards_now(void);
 /* Calls the block's infer function. Returns false with the error set. */
 DVTI_FN bool dvti_block_infer(dvt_block *block, dvt_array *x);
 /* Returns a frame. While it is set, errors begin with the call and the block: "dvt_block_forward:
@@ -235,6 +252,31 @@ DVTI_FN dvt_array *dvti_activate(dvt_array *x, dvt_activation activation);
 DVTI_FN const char *dvti_activation_text(dvt_activation activation);
 /* Returns a float as Python prints it: 0.9, 1e-05, 1.0. */
 DVTI_FN const char *dvti_python_number(double value);
+
+/* ---- mixed precision (dvt_mixed.c) ---- */
+/* The outermost forward pass of a net with mixed precision on this thread. */
+typedef struct dvti_region {
+    const dvti_mixed *mixed;  /* NULL: none */
+    int depth;                /* calls of dvt_block_forward around it */
+    dvt_array *given, *input; /* its x, before and after the conversion to 16 bits */
+} dvti_region;
+
+/* Enters the region when `net` begins one, and replaces *x by its conversion; NULL with the error
+   set. `depth` is the number of calls around this one. Returns the previous region. */
+DVTI_FN dvti_region dvti_region_begin(const dvt_block *net, dvt_array **x, int depth);
+/* Restores the previous region. Returns y, or its conversion to float32 if the region ends. */
+DVTI_FN dvt_array *dvti_region_end(const dvti_region *outer, dvt_array *y);
+/* Returns the region's net, or NULL outside of a region. */
+DVTI_FN const dvti_mixed *dvti_region_mixed(void);
+/* Returns x, or the region's own input in its original dtype: class numbers of 16 bits would be
+   rounded. Returns NULL with DTYPE set for other 16-bit floats in a region. */
+DVTI_FN dvt_array *dvti_region_classes(dvt_array *x);
+/* Returns the copy on ctx, inside of a region in the dtype in which it computes. The conversion is
+   recorded, and made once for all uses of the same values. */
+DVTI_FN dvt_array *dvti_param_compute(dvt_param *p, dvt_ctx ctx);
+/* Free the conversions, and what a block that is freed knows of mixed precision. */
+DVTI_FN void dvti_param_drop_casts(dvt_param *p);
+DVTI_FN void dvti_mixed_leave(dvt_block *block);
 
 /* ---- losses ---- */
 /* Checks that both are given and on one context, and that the prediction has a first axis to

@@ -24,6 +24,7 @@ static dvt_init dvti_param_rule(const char *short_name, dvt_dtype dtype) {
 static void dvti_param_destroy(void *object) {
     dvt_param *p = (dvt_param *)object;
     int i;
+    dvti_param_drop_casts(p);
     for (i = 0; i < p->ctxs.n; i++)
         dvti_disown(p->copy[i]);
     dvti_free(p->name_text);
@@ -53,6 +54,8 @@ DVTI_FN dvt_param *dvti_param_new(const char *function, dvt_block *block, const 
     p->own = own;
     p->rule = dvti_param_rule(short_name, dtype);
     p->fixed = !dvt_dtype_is_float(dtype);
+    p->statistic =
+        strncmp(short_name, "running_", 8) == 0 || strncmp(short_name, "moving_", 7) == 0;
     p->grad_req = p->fixed ? DVT_GRAD_NULL : DVT_GRAD_WRITE;
     p->lr_mult = p->wd_mult = 1;
     return p;

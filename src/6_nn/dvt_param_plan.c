@@ -132,6 +132,7 @@ static void dvti_plan_commit_values(dvti_plan *plan) {
     dvt_param *p = plan->param;
     dvt_array *now[DVT_MAX_CONTEXTS];
     int i, k;
+    dvti_param_drop_casts(p);
     memset(now, 0, sizeof now);
     for (i = 0; i < plan->ctxs.n; i++) {
         now[i] = plan->copy[i];

@@ -84,6 +84,16 @@ static bool dvti_checkpoint_add_states(const char *function, dvt_array_list *lis
     return true;
 }
 
+/* Adds the state of the loss scale; nothing without mixed precision. */
+static bool dvti_checkpoint_add_scale(const char *function, dvt_array_list *list,
+                                      const dvti_mixed *mixed) {
+    return !mixed || (dvti_array_list_note(function, list, "trainer.compute",
+                                           dvt_dtype_name(mixed->compute)) &&
+                      dvti_note_int(function, list, "trainer.scale", mixed->scale) &&
+                      dvti_note_int(function, list, "trainer.good", mixed->good) &&
+                      dvti_note_int(function, list, "trainer.skipped", mixed->skipped));
+}
+
 static bool dvti_checkpoint_add_trainer(const char *function, dvt_array_list *list,
                                         const dvt_trainer *t) {
     char text[DVTI_SETTING_SIZE];
@@ -92,6 +102,7 @@ static bool dvti_checkpoint_add_trainer(const char *function, dvt_array_list *li
     bool good = counts && dvti_note_int(function, list, "trainer.steps", t->steps) &&
                 dvti_note_number(function, list, "trainer.learning_rate", DVT_F64,
                                  &t->optimizer.learning_rate) &&
+                dvti_checkpoint_add_scale(function, list, dvti_trainer_mixed(t)) &&
                 dvti_checkpoint_add(function, list, "trainer.", "counts", -1, counts);
     int i;
     for (i = 0; good && (key = dvti_optimizer_setting(&t->optimizer, i, text)) != NULL; i++)

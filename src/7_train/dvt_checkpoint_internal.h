@@ -2,6 +2,8 @@
 
    net.NAME             a parameter by its structural name
    trainer.counts       steps of each trained parameter, int64
+   trainer.compute ...  mixed precision: its dtype, log2 of the loss scale (trainer.scale), good and
+                        skipped steps (trainer.good, trainer.skipped), as metadata
    trainer.I.S          state S of the trainer's parameter I
    random               dvti_streams_state
    array.NAME           the caller's arrays

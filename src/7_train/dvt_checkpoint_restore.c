@@ -18,7 +18,8 @@ typedef struct dvti_restore {
     dvti_plan *plan;   /* one for each name of the net; no param: another name has it */
     dvt_ctx_list ctxs; /* of the trainer */
     dvti_replica *replica;
-    int64_t steps;
+    int64_t steps, scale, good, skipped;
+    bool has_scale; /* the three numbers of the loss scale are valid */
     double learning_rate;
     const dvt_array *counts;
     dvt_array **own; /* new values of the caller's arrays, on their contexts */
@@ -202,6 +203,27 @@ static void dvti_restore_look_settings(dvti_restore *r, const dvt_optimizer *opt
             dvti_restore_setting(r, key, text, DVT_ERR_VALUE);
 }
 
+/* A file without mixed precision has no entry. */
+static void dvti_restore_look_scale(dvti_restore *r, const dvti_mixed *mixed) {
+    const char *saved = dvt_array_list_metadata(r->list, "trainer.compute");
+    const char *here = dvt_dtype_name(mixed ? mixed->compute : DVT_F32);
+    if (strcmp(saved ? saved : "float32", here) != 0) {
+        if (!r->c->other_settings)
+            dvti_text_add(dvti_restore_fault(r, DVT_ERR_VALUE),
+                          "trainer.compute is %.60s, here %s: call dvt_block_set_mixed_precision "
+                          "before loading",
+                          saved ? saved : "float32", here);
+    } else if (mixed) {
+        r->has_scale = true;
+        dvti_restore_number(r, "trainer.scale", DVT_I64, &r->scale);
+        dvti_restore_number(r, "trainer.good", DVT_I64, &r->good);
+        dvti_restore_number(r, "trainer.skipped", DVT_I64, &r->skipped);
+        if (r->scale < -DVTI_SCALE_LIMIT || r->scale > DVTI_SCALE_LIMIT || r->good < 0 ||
+            r->skipped < 0)
+            dvti_text_add(dvti_restore_fault(r, DVT_ERR_FORMAT), "its loss scale is not valid");
+    }
+}
+
 static void dvti_restore_look_states(dvti_restore *r, const dvt_trainer *t, int i) {
     dvt_param *p = t->trained[i].param;
     const dvti_plan *plan = dvti_restore_plan(r, p);
@@ -238,6 +260,7 @@ static bool dvti_restore_look_trainer(dvti_restore *r) {
         r->steps > INT64_MAX / 2)
         dvti_text_add(dvti_restore_fault(r, DVT_ERR_FORMAT), "its rate or step is not valid");
     dvti_restore_look_settings(r, &t->optimizer);
+    dvti_restore_look_scale(r, dvti_trainer_mixed(t));
     if (r->counts->dtype != DVT_I64 || !dvt_shape_equal(r->counts->shape, DVT_SHAPE(t->n)))
         dvti_text_add(dvti_restore_fault(r, DVT_ERR_SHAPE),
                       "its trainer has %s parameters, here %d", dvti_shape_text(r->counts->shape),
@@ -383,6 +406,7 @@ static dvt_status dvti_restore_write_own(const dvti_restore *r) {
 
 static void dvti_restore_commit_trainer(dvti_restore *r, dvt_trainer *t) {
     dvti_replica *old = t->replica;
+    dvti_mixed *mixed = r->has_scale ? dvti_trainer_mixed(t) : NULL;
     int n = t->ctxs.n, i;
     for (i = 0; i < t->n; i++) {
         dvti_disown(t->trained[i].staging);
@@ -393,6 +417,11 @@ static void dvti_restore_commit_trainer(dvti_restore *r, dvt_trainer *t) {
     t->ctxs = r->ctxs;
     t->steps = r->steps;
     t->optimizer.learning_rate = r->learning_rate;
+    if (mixed) {
+        mixed->scale = (int)r->scale;
+        mixed->good = r->good;
+        mixed->skipped = r->skipped;
+    }
     r->replica = NULL;
     dvti_replicas_free(old, (int64_t)t->n * n);
 }

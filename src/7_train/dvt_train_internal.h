@@ -88,6 +88,18 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 /* Launches the step of all parameters that take part, on every context. */
 DVTI_FN dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t, int64_t batch_size);
 
+/* ---- the loss scale (dvt_loss_scale.c) ---- */
+/* Returns the mixed precision of the parameters' net, or NULL. */
+DVTI_FN dvti_mixed *dvti_trainer_mixed(const dvt_trainer *t);
+/* Finds whether a gradient of the step is not finite, where a loss scale needs it. Waits then. Sets
+   VALUE for parameters of two nets with mixed precision. */
+DVTI_FN dvt_status dvti_trainer_check_overflow(const char *function, const dvt_trainer *t,
+                                               bool *overflow);
+/* Marks the gradients as used, as a step does, and changes nothing else. */
+DVTI_FN void dvti_trainer_skip(const dvt_trainer *t);
+/* Changes the scale after a step, or after a skipped one. */
+DVTI_FN void dvti_trainer_next_scale(const char *function, const dvt_trainer *t, bool overflow);
+
 /* ---- clipping ---- */
 /* Computes the common 2-norm. Returns false with the error set: RANGE (max_norm), memory, a
    forbidden read. */

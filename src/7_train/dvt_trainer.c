@@ -99,6 +99,7 @@ static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_train
                                                  int64_t batch_size, dvti_step_plan plan) {
     const bool many = dvt_num_ranks() > 1;
     dvt_status status;
+    bool overflow = false;
     int i;
     if (many) { /* a rank may have no rows of a short batch */
         status = dvti_ranks_begin(function, t);
@@ -137,7 +138,15 @@ static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_train
     if (status == DVT_OK && plan.sum && many)
         status = dvti_ranks_sum(function, t);
     if (status == DVT_OK && plan.apply)
+        status = dvti_trainer_check_overflow(function, t, &overflow);
+    if (status != DVT_OK || !plan.apply)
+        return status;
+    if (overflow)
+        dvti_trainer_skip(t);
+    else
         status = dvti_trainer_apply_all(function, t, batch_size);
+    if (status == DVT_OK)
+        dvti_trainer_next_scale(function, t, overflow);
     return status;
 }
 
@@ -216,6 +225,8 @@ static DVTI_NOINLINE double dvti_trainer_clip(dvt_trainer *t, dvt_array **list, 
             list[n++] = dvti_trainer_at(t, i, 0)->gradient;
     if (!dvti_global_norm(function, list, n, max_norm, &norm))
         return (double)NAN;
+    if (!(norm <= DBL_MAX) && dvti_trainer_mixed(t)) /* no warning: the step will be skipped */
+        return norm;
     for (k = 1; k < t->ctxs.n; k++)
         for (i = 0; i < t->n; i++)
             if (t->trained[i].taken)

@@ -112,7 +112,7 @@ processors) needs_simulator && script "cuda/132 multiprocessors" env SIMCUDA_SMS
 gradients) computed_on_gpu test_gradients.c test_gradients_points.c test_gradients_conv.c \
     test_gradients_sums.c test_autograd.c test_autograd_orders.c ;;
 blocks) computed_on_gpu test_blocks.c test_blocks_own.c test_block_inputs.c test_layers.c \
-    test_nets.c test_losses.c test_half_statistics.c ;;
+    test_nets.c test_losses.c test_half_statistics.c test_mixed.c ;;
 tutorials) tutorials ;;
 examples)
     programs="hello residual cplusplus"

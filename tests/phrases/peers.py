@@ -39,7 +39,7 @@ OPTIONAL = ("PIL.Image", "torchvision.transforms.v2", "tqdm", "safetensors", "sa
 ABSENT = re.compile(
     r"CUDA|cuda|NVIDIA|gpu|GPU|No module named|Failed to import|not built|HIP|xnnpack|"
     r"name '(PIL|torchvision|tqdm|safetensors|optax|flax|torchinfo|torchmetrics|torchdata|plt|"
-    r"torchtune|fvcore|sklearn|prof|orbax|glob|state|"
+    r"torchtune|fvcore|sklearn|prof|orbax|glob|state|amp|jmp|"
     r"steps|losses|mesh)'|no attribute '(hub|stateful_dataloader|tensorboard|P)'|process group|"
     r"unbound axis name|before backends are initialized|index out of range")
 counts = {"passed": 0, "failed": 0, "skipped": 0}
