@@ -199,6 +199,7 @@
 #include "4_ops/op_sort.c"
 #include "5_grad/dvt_attach.c"
 #include "5_grad/dvt_backward.c"
+#include "5_grad/dvt_grad_watch.c"
 #include "5_grad/dvt_graph.c"
 #include "5_grad/grad_conv.c"
 #include "5_grad/grad_elementwise.c"
@@ -291,6 +292,7 @@
 #include "1_base/level_size.inl"
 #include "7_train/dvt_all_reduce.c"
 #include "7_train/dvt_batch.c"
+#include "7_train/dvt_buckets.c"
 #if !defined(DVTI_CHECKPOINTS)
 #include "7_train/dvt_checkpoint_off.c"
 #else

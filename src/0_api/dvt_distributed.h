@@ -86,5 +86,14 @@ DVT_API dvt_status dvt_all_reduce_ranks(dvt_array *x);
 DVT_API dvt_status dvt_broadcast_ranks(dvt_array *x, int root);
 /* Waits until every rank has called it. Errors: RANK_LOST. */
 DVT_API dvt_status dvt_barrier_ranks(void);
-/* Returns the bytes that this process has sent to other ranks so far. */
+/* Returns the bytes that this process has sent to other ranks so far, or has begun to send. */
 DVT_API int64_t dvt_rank_bytes(void);
+/* Sets the bytes of the buckets in which a trainer sends gradients while backward runs; 4 MiB by
+   default, 0: gradients are sent in the step. Bits do not depend on it. From the third step on, a
+   bucket is sent when backward has completed its gradients. dvt_param_grad is that of this rank
+   until the step. Gradients with DVT_GRAD_ADD, those of dvt_trainer_set_parts and of GPUs are sent
+   in the step. If backward runs again before the step, or the program changes a gradient, the step
+   sends all of them again; after two such steps in a row, later ones send them only in the step.
+   The value of rank 0 counts, but 0 on any rank is off for all. Call it on all ranks. Errors: RANGE
+   (negative). */
+DVT_API dvt_status dvt_trainer_set_bucket_bytes(dvt_trainer *trainer, int64_t bytes);

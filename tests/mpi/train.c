@@ -182,6 +182,8 @@ static int arrays(void) {
     return 0;
 }
 
+#include "overlap.h"
+
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "parts", *file = argc > 2 ? argv[2] : NULL;
     dvt_optimizer momentum = dvt_optimizer_sgd(0.1);
@@ -193,6 +195,10 @@ int main(int argc, char **argv) {
         return failed("start");
     if (strcmp(mode, "arrays") == 0) {
         code = arrays();
+    } else if (strcmp(mode, "overlap") == 0) {
+        code = overlap();
+    } else if (strcmp(mode, "dies_early") == 0) {
+        code = dies_early();
     } else if (strcmp(mode, "parts") == 0) { /* the last batch of an epoch has 2 samples */
         r = make_run(true, dvt_optimizer_adam(0.01), NULL);
         code = train_parts(&r, make_loader(98, 1), 2);
