@@ -8902,6 +8902,26 @@ typedef struct dvti_reduce_part {
 	void *at[DVT_MAX_GPUS];
 } dvti_reduce_part;
 
+#define DVTI_PROCESS_KEY_BYTES 128
+
+/* Sums over processes that each have a device of one backend, without copies to host memory. */
+typedef struct dvti_process_sums {
+	/* Writes the device's place in its machine. Returns false when it cannot take part. */
+	bool (*identify)(dvti_device *device, char *id, int size);
+	/* Writes the key of a new group, in one process. false: a message was logged. */
+	bool (*name)(char key[DVTI_PROCESS_KEY_BYTES]);
+	/* Joins a group, and waits for all n processes. NULL: a message was logged. */
+	void *(*join)(dvti_device *device, const char key[DVTI_PROCESS_KEY_BYTES], int rank, int n);
+	/* Queues sums of the arrays at[0] into each of them; all processes get the same bits. */
+	dvt_status (*sum)(const char *function, dvti_device *device, void *group,
+					  const dvti_reduce_part *part, int n_parts);
+	/* Sets *done when the sums are complete, and *why when another process has failed. */
+	dvt_status (*done)(const char *function, dvti_device *device, void *group, bool *done,
+					   const char **why);
+	/* Frees the group. `abort`: without the other processes, in the middle of sums. */
+	void (*leave)(dvti_device *device, void *group, bool abort);
+} dvti_process_sums;
+
 /* The functions of a device. All up to `wait` are required. A function that does not return DVT_OK
    has set the message by dvti_fail. */
 typedef struct dvti_backend {
@@ -8950,6 +8970,8 @@ typedef struct dvti_backend {
        fails. NULL: no work is ever queued. */
 	dvt_status (*borrow)(dvti_device *device, const char *function, const void *at, int64_t bytes);
 	void (*settle)(dvti_device *device, const void *at, int64_t bytes);
+	/* Sums over processes. NULL: through host memory. */
+	const dvti_process_sums *(*process_sums)(void);
 } dvti_backend;
 
 /* A kind of device in this build. Any thread may call any function at any time, but the library
@@ -22447,6 +22469,7 @@ static dvt_status dvti_cpu_open(dvti_device *device, int index) {
 										 dvti_cpu_multiply_small,
 										 false,
 										 NULL,
+										 NULL,
 										 NULL};
 	(void)index;
 	dvti_heap_open(&dvti_cpu_heap);
@@ -23054,7 +23077,8 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
 												  NULL,
 												  false,
 												  NULL,
-												  dvti_virtual_settle};
+												  dvti_virtual_settle,
+												  NULL};
 
 /* ---- opening and closing ---- */
 static dvt_status dvti_virtual_open(dvti_device *device, int index) {
@@ -27498,6 +27522,7 @@ enum {
 	DVTI_CU_NO_BINARY = 209,
 	DVTI_CU_UNSUPPORTED_PTX = 222,
 	DVTI_CU_PEER_ALREADY = 704,
+	DVTI_CU_NOT_READY = 600,
 	DVTI_CU_NOT_READY_SYSTEM = 802,
 	DVTI_CU_MISMATCH = 803
 };
@@ -28058,8 +28083,14 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 
 typedef void *dvti_nccl_comm;
 
+/* Names a group of processes; passed by value. */
+typedef struct dvti_nccl_id {
+	char bytes[128];
+} dvti_nccl_id;
+
 enum {
 	DVTI_NCCL_OK = 0,
+	DVTI_NCCL_IN_PROGRESS = 7, /* not a failure */
 	DVTI_NCCL_SUM = 0,
 	DVTI_NCCL_I8 = 0,
 	DVTI_NCCL_U8 = 1,
@@ -28073,6 +28104,10 @@ enum {
 
 #define DVTI_NCCL_TABLE(X) \
 	X(ncclCommInitAll, (dvti_nccl_comm * comms, int n, const int *devices)) \
+	X(ncclGetUniqueId, (dvti_nccl_id * id)) \
+	X(ncclCommInitRank, (dvti_nccl_comm * comm, int n, dvti_nccl_id id, int rank)) \
+	X(ncclCommGetAsyncError, (dvti_nccl_comm comm, int *result)) \
+	X(ncclCommAbort, (dvti_nccl_comm comm)) \
 	X(ncclCommDestroy, (dvti_nccl_comm comm)) \
 	X(ncclGroupStart, (void)) \
 	X(ncclGroupEnd, (void)) \
@@ -28091,6 +28126,8 @@ typedef struct dvti_nccl {
 /* Returns the library, opened at the first call. Returns NULL, with one log message, unless
    DEVTENSOR_NCCL=1 is set and the library loads. */
 DVTI_FN const dvti_nccl *dvti_nccl_open(void);
+/* Returns -1 for a dtype that NCCL does not sum. */
+DVTI_FN int dvti_nccl_type(dvt_dtype dtype);
 /* Returns one communicator per GPU, in that order, created at the first use of the list and kept.
    NULL on failure. */
 DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *devices, int n);
@@ -28328,6 +28365,7 @@ DVTI_FN bool dvti_cuda_reaches(dvti_cuda_gpu *a, dvti_cuda_gpu *b);
 DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n);
 DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
 										const dvti_reduce_part *part, int n_parts);
+DVTI_FN const dvti_process_sums *dvti_cuda_process_sums(void); /* dvt_cuda_ranks.c */
 
 #endif
 /* ==== end dvt_cuda_device.h ==== */
@@ -29036,6 +29074,10 @@ DVTI_FN bool dvti_ranks_on(void);
    than expected; every later exchange then fails too. */
 DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message *send,
 									   const dvti_message *receive);
+/* Writes the name of this machine. */
+DVTI_FN void dvti_ranks_machine(char *name, int size);
+/* Makes all later exchanges fail: the ranks no longer make the same calls. */
+DVTI_FN void dvti_ranks_break(void);
 /* Returns the seconds after which a rank that does not answer is lost. */
 DVTI_FN double dvti_ranks_timeout(void);
 
@@ -29082,6 +29124,9 @@ DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t);
 /* Sums the gradients of a step over the ranks, after those of the contexts. */
 DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t);
 
+/* Whether a rank can sum on its GPU. */
+enum { DVTI_RANK_HOST, DVTI_RANK_READY, DVTI_RANK_JOINED };
+
 /* What a rank tells the others before it sums the gradients of a step. */
 typedef struct dvti_rank_state {
 	uint64_t shapes;      /* a hash of the gradients that it sums: numbers, dtypes, sizes */
@@ -29089,6 +29134,7 @@ typedef struct dvti_rank_state {
 	int32_t started;      /* buckets */
 	int32_t heard;        /* gradients in the order that backward completed them */
 	bool same;            /* the gradients are those in the buckets */
+	char device;          /* DVTI_RANK_HOST, .. */
 } dvti_rank_state;
 
 /* ---- sums while backward runs (dvt_buckets.c) ---- */
@@ -29109,13 +29155,91 @@ DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
 									const dvti_rank_state *all, bool *summed);
 DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t,
 									 const dvti_rank_state *all);
+/* ---- sums on the GPUs of the ranks (dvt_rank_devices.c) ---- */
+/* Fills a state. With those of all ranks, sums the gradients, unless *summed is false. */
+DVTI_FN void dvti_rank_devices_report(const dvt_trainer *t, dvti_rank_state *state);
+DVTI_FN dvt_status dvti_rank_devices_sum(const char *function, dvt_trainer *t,
+										 const dvti_rank_state *all, bool *summed);
+/* Leaves the group, after a barrier. */
+DVTI_FN void dvti_rank_devices_end(void);
 /* Returns the first of n rows that a rank has. */
 DVTI_FN int64_t dvti_rank_row(int64_t rows, int rank);
 
 #endif
 /* ==== end dvt_ranks.h ==== */
+/* ==== begin src/7_train/dvt_buckets.h ==== */
+/* Internals of sums over ranks while backward runs: dvt_buckets.c, dvt_bucket_step.c. */
 #ifdef DEVTENSOR_LINES
-#line 131 "src/devtensor_spine.h"
+#line 1 "src/7_train/dvt_buckets.h"
+#endif
+#ifndef DVTI_BUCKETS_H
+#define DVTI_BUCKETS_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/7_train/dvt_buckets.h"
+#endif
+
+typedef struct dvti_bucket {
+	int first, end; /* positions in `order` */
+	int missing;    /* gradients that are not packed yet */
+	dvt_dtype dtype;
+	int64_t size;                  /* elements */
+	dvt_array *own, *sum, *result; /* gradients; the sum of this rank's slice; sums: all on cpu() */
+	char *in;                      /* this rank's slice of all ranks */
+	dvti_flight *slices, *sums, *sent;
+} dvti_bucket;
+
+/* A parameter of the trainer, and its place in a bucket. */
+typedef struct dvti_bucket_leaf {
+	bool heard; /* its gradient was complete since the last step */
+	int bucket; /* -1: none */
+	int64_t at; /* its first element in the bucket */
+} dvti_bucket_leaf;
+
+typedef struct dvti_bucket_weight {
+	const dvt_array *weight; /* compared only */
+	int i;                   /* of the parameter */
+} dvti_bucket_weight;
+
+struct dvti_buckets {
+	struct dvti_buckets *next;
+	dvti_atomic orphan;         /* the trainer is gone */
+	bool listed;                /* in the list; only the thread that joined changes it */
+	int n;                      /* parameters of the trainer */
+	dvti_bucket_leaf *leaf;     /* n elements */
+	dvti_bucket_weight *weight; /* n elements, by address */
+	int *order;                 /* of parameters: as they were complete, or as the plan has them */
+	int heard;                  /* elements of `order`, while there is no bucket */
+	dvti_bucket *bucket;
+	size_t capacity; /* of bucket */
+	int n_buckets;   /* 0: no plan */
+	int started, added, complete;
+	bool changed;      /* a gradient was complete again after it was sent */
+	int64_t bytes;     /* of a bucket */
+	uint64_t shapes;   /* of the gradients in the plan */
+	int number;        /* of the plan: gives its tags */
+	int misses;        /* steps in a row whose gradients were not those sent */
+	int64_t off_bytes; /* the trainer's bucket_bytes when misses ended the use; -1: in use */
+};
+
+/* ---- dvt_buckets.c ---- */
+/* Return an array of the bucket's size, owned; copy a gradient to its place in the bucket. */
+DVTI_FN dvt_array *dvti_bucket_array(const char *function, const dvti_bucket *b);
+DVTI_FN bool dvti_bucket_pack(const char *function, dvti_bucket *b, const dvti_bucket_leaf *leaf,
+							  dvt_array *gradient);
+/* Starts the next bucket, which is packed. */
+DVTI_FN bool dvti_buckets_start_next(const char *function, dvti_buckets *o);
+/* Waits until all started buckets are complete. */
+DVTI_FN dvt_status dvti_buckets_await(const char *function, dvti_buckets *o);
+/* Forget what was sent and heard since the last step; also the plan. */
+DVTI_FN void dvti_buckets_reset(dvti_buckets *o);
+DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o);
+/* Frees the buckets of destroyed trainers whose messages are complete. */
+DVTI_FN void dvti_buckets_reap(void);
+
+#endif
+/* ==== end dvt_buckets.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 132 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -29231,7 +29355,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -29692,6 +29816,13 @@ DVTI_FN const dvti_nccl *dvti_nccl_open(void) {
 	}
 	dvti_mutex_unlock(&dvti_nccl_lock);
 	return s->usable ? &s->library : NULL;
+}
+
+DVTI_FN int dvti_nccl_type(dvt_dtype dtype) {
+	static const int types[DVT_DTYPE_COUNT] = {DVTI_NCCL_F32,  DVTI_NCCL_F64, DVTI_NCCL_F16,
+											   DVTI_NCCL_BF16, DVTI_NCCL_I8,  DVTI_NCCL_U8,
+											   DVTI_NCCL_I32,  DVTI_NCCL_I64, -1};
+	return types[dtype];
 }
 
 /* The caller holds the lock. */
@@ -35350,18 +35481,10 @@ static const dvti_nccl_comm *dvti_cuda_comms(const dvti_cuda_group *group) {
 	return dvti_nccl_open() ? dvti_nccl_comms(physical, group->n) : NULL;
 }
 
-/* Returns -1 for a dtype that NCCL does not sum. */
-static int dvti_cuda_nccl_type(dvt_dtype dtype) {
-	static const int types[DVT_DTYPE_COUNT] = {DVTI_NCCL_F32,  DVTI_NCCL_F64, DVTI_NCCL_F16,
-											   DVTI_NCCL_BF16, DVTI_NCCL_I8,  DVTI_NCCL_U8,
-											   DVTI_NCCL_I32,  DVTI_NCCL_I64, -1};
-	return types[dtype];
-}
-
 static bool dvti_cuda_nccl_serves(const dvti_reduce_part *part, int n_parts) {
 	int i;
 	for (i = 0; i < n_parts; i++)
-		if (dvti_cuda_nccl_type(part[i].dtype) < 0)
+		if (dvti_nccl_type(part[i].dtype) < 0)
 			return false;
 	return true;
 }
@@ -35373,7 +35496,7 @@ static dvt_status dvti_cuda_nccl_sum(dvti_cuda_group *group, const dvti_nccl_com
 	for (i = 0; i < n_parts && result == DVTI_NCCL_OK; i++)
 		for (k = 0; k < group->n && result == DVTI_NCCL_OK && part[i].count > 0; k++)
 			result = nccl->ncclAllReduce(part[i].at[k], part[i].at[k], (size_t)part[i].count,
-										 dvti_cuda_nccl_type(part[i].dtype), DVTI_NCCL_SUM,
+										 dvti_nccl_type(part[i].dtype), DVTI_NCCL_SUM,
 										 comms[k], group->gpu[k]->compute);
 	ended = nccl->ncclGroupEnd();
 	for (k = 0; k < group->n; k++)
@@ -36879,6 +37002,150 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 
 #undef DVTI_PEER_TEST_WORDS
 /* ==== end dvt_cuda_peer.c ==== */
+/* ==== begin src/3_cuda/device/dvt_cuda_ranks.c ==== */
+/* Sums over processes, each with one GPU, by NCCL (DEVTENSOR_NCCL=1). Sums are queued in the compute
+   stream. NCCL waits for the other processes on the GPU, without a limit: so the caller polls, and
+   ends the group when another process is lost. */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cuda/device/dvt_cuda_ranks.c"
+#endif
+
+typedef struct dvti_cuda_ranks {
+	dvti_nccl_comm comm;
+	dvti_cu_event event; /* after the sums that were queued last */
+} dvti_cuda_ranks;
+
+static bool dvti_cuda_ranks_identify(dvti_device *device, char *id, int size) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	return dvti_nccl_open() &&
+		   dvti_cuda()->cuDeviceGetPCIBusId(id, size, gpu->physical->device) == DVTI_CU_OK;
+}
+
+static bool dvti_cuda_ranks_name(char *key) {
+	dvti_nccl_id id;
+	const dvti_nccl *nccl = dvti_nccl_open();
+	int result = nccl->ncclGetUniqueId(&id);
+	memcpy(key, id.bytes, sizeof id.bytes);
+	if (result != DVTI_NCCL_OK)
+		dvti_log(DVT_LOG_WARNING, "ncclGetUniqueId gave: %s", nccl->ncclGetErrorString(result));
+	return result == DVTI_NCCL_OK;
+}
+
+/* Ends the group; with `abort`, also sums that wait for other processes. */
+static void dvti_cuda_ranks_leave(dvti_device *device, void *group, bool abort) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cuda_ranks *ranks = (dvti_cuda_ranks *)group;
+	const dvti_nccl *nccl = dvti_nccl_open();
+	bool pushed;
+	if (dvti_cuda_begin(gpu, "dvt_distributed_end", &pushed)) {
+		if (ranks->comm && abort)
+			nccl->ncclCommAbort(ranks->comm);
+		else if (ranks->comm)
+			nccl->ncclCommDestroy(ranks->comm);
+		if (ranks->event)
+			dvti_cuda_event_done(gpu, ranks->event);
+		dvti_cuda_end(gpu, pushed);
+	}
+	dvti_free(ranks);
+}
+
+static void *dvti_cuda_ranks_join(dvti_device *device, const char *key, int rank, int n) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cuda_ranks *ranks = (dvti_cuda_ranks *)dvti_alloc_zero(sizeof *ranks);
+	const dvti_nccl *nccl = dvti_nccl_open();
+	dvti_cu_result made;
+	dvti_nccl_id id;
+	int result;
+	bool pushed;
+	memcpy(id.bytes, key, sizeof id.bytes);
+	if (!ranks || !dvti_cuda_begin(gpu, "ncclCommInitRank", &pushed)) {
+		dvti_free(ranks);
+		return NULL;
+	}
+	ranks->event = dvti_cuda_event(gpu, &made);
+	result = nccl->ncclCommInitRank(&ranks->comm, n, id, rank);
+	dvti_cuda_end(gpu, pushed);
+	if (result == DVTI_NCCL_OK && ranks->event)
+		return ranks;
+	dvti_log(DVT_LOG_WARNING, "rank %d cannot join NCCL: %s", rank,
+			 result == DVTI_NCCL_OK ? "no event" : nccl->ncclGetErrorString(result));
+	if (result != DVTI_NCCL_OK)
+		ranks->comm = NULL;
+	dvti_cuda_ranks_leave(device, ranks, true);
+	return NULL;
+}
+
+static dvt_status dvti_cuda_ranks_queue(dvti_cuda_gpu *gpu, const dvti_cuda_ranks *ranks,
+										const char *name, const dvti_reduce_part *part, int n) {
+	const dvti_nccl *nccl = dvti_nccl_open();
+	dvti_cu_result touched = DVTI_CU_OK;
+	int result, ended, i;
+	for (i = 0; i < n && touched == DVTI_CU_OK; i++)
+		touched = dvti_cuda_touch(gpu, part[i].at[0], part[i].count * dvt_dtype_size(part[i].dtype),
+								  true);
+	if (touched != DVTI_CU_OK)
+		return dvti_cuda_failed(gpu, name, "cuStreamWaitEvent", touched);
+	result = nccl->ncclGroupStart();
+	for (i = 0; i < n && result == DVTI_NCCL_OK; i++)
+		if (part[i].count > 0)
+			result = nccl->ncclAllReduce(part[i].at[0], part[i].at[0], (size_t)part[i].count,
+										 dvti_nccl_type(part[i].dtype), DVTI_NCCL_SUM, ranks->comm,
+										 gpu->compute);
+	ended = nccl->ncclGroupEnd();
+	dvti_cuda_remember(gpu, name);
+	result = result == DVTI_NCCL_OK ? ended : result;
+	if (result != DVTI_NCCL_OK)
+		return dvti_fail(DVT_ERR_INTERNAL,
+						 "%s: summing over processes with NCCL gave: %s; unset DEVTENSOR_NCCL to "
+						 "sum without it",
+						 name, nccl->ncclGetErrorString(result));
+	return dvti_cuda_failed(gpu, name, "cuEventRecord",
+							dvti_cuda()->cuEventRecord(ranks->event, gpu->compute));
+}
+
+static dvt_status dvti_cuda_ranks_sum(const char *name, dvti_device *device, void *group,
+									  const dvti_reduce_part *part, int n) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvt_status status;
+	bool pushed;
+	if (!dvti_cuda_begin(gpu, name, &pushed))
+		return dvti_failure();
+	status = dvti_cuda_ranks_queue(gpu, (const dvti_cuda_ranks *)group, name, part, n);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+static dvt_status dvti_cuda_ranks_done(const char *name, dvti_device *device, void *group,
+									   bool *done, const char **why) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	const dvti_cuda_ranks *ranks = (const dvti_cuda_ranks *)group;
+	const dvti_nccl *nccl = dvti_nccl_open();
+	dvti_cu_result result;
+	dvt_status status = DVT_OK;
+	int found, error = DVTI_NCCL_OK;
+	bool pushed;
+	*why = NULL;
+	if (!dvti_cuda_begin(gpu, name, &pushed))
+		return dvti_failure();
+	result = dvti_cuda()->cuEventQuery(ranks->event);
+	found = nccl->ncclCommGetAsyncError(ranks->comm, &error);
+	error = found == DVTI_NCCL_OK ? error : found;
+	*done = result == DVTI_CU_OK && error == DVTI_NCCL_OK;
+	if (error != DVTI_NCCL_OK && error != DVTI_NCCL_IN_PROGRESS)
+		*why = nccl->ncclGetErrorString(error);
+	else if (result != DVTI_CU_NOT_READY)
+		status = dvti_cuda_failed(gpu, name, "cuEventQuery", result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+DVTI_FN const dvti_process_sums *dvti_cuda_process_sums(void) {
+	static const dvti_process_sums sums = {dvti_cuda_ranks_identify, dvti_cuda_ranks_name,
+										   dvti_cuda_ranks_join,     dvti_cuda_ranks_sum,
+										   dvti_cuda_ranks_done,     dvti_cuda_ranks_leave};
+	return &sums;
+}
+/* ==== end dvt_cuda_ranks.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Staging buffers of pinned memory between host memory and a GPU. The GPU copies without the
    driver's own staging. So the caller's memory is never read after an upload returns, nor written
@@ -39645,7 +39912,8 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 										 NULL,
 										 true,
 										 dvti_cuda_borrow,
-										 dvti_cuda_settle_borrowed};
+										 dvti_cuda_settle_borrowed,
+										 dvti_cuda_process_sums};
 	return &backend;
 }
 
@@ -39822,7 +40090,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 171 "src/devtensor_spine.h"
+#line 173 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -50209,7 +50477,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 224 "src/devtensor_spine.h"
+#line 226 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -50340,7 +50608,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 226 "src/devtensor_spine.h"
+#line 228 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -56290,7 +56558,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 248 "src/devtensor_spine.h"
+#line 250 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -57385,7 +57653,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 255 "src/devtensor_spine.h"
+#line 257 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -65677,374 +65945,20 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 
 #undef DVTI_TABLE_CHANNELS
 /* ==== end dvt_batch.c ==== */
-/* ==== begin src/7_train/dvt_buckets.c ==== */
-/* Sums over ranks while backward runs. Gradients are grouped into buckets, in the order in which
-   backward completes them. A bucket goes through three stages; each backward pass moves all buckets
-   on whenever another gradient is complete, and the step waits for the rest:
-
-     started   own gradients are packed; their slices are on the way to the ranks that add them
-     added     the slices of all ranks have arrived, and the sum is on the way to all ranks
-     complete  the sums of all slices have arrived
-
-   All ranks start the buckets in one order, so messages match without numbers of their own. The
-   order of additions is that of dvti_ranks_merge, so the bits are equal too.
-
-   A rank cannot know that a backward pass is the last one before the step. So the step compares the
-   gradients with those that were sent, bit by bit. If they differ on any rank, because of another
-   backward pass or a change by the caller, all ranks complete the buckets that any rank has
-   started, drop them, and sum as if nothing had been sent. Two such steps in a row end the use of
-   buckets. Attached gradients are those of this rank until the step writes the sums. */
+/* ==== begin src/7_train/dvt_bucket_step.c ==== */
+/* The step of a trainer with buckets (dvt_buckets.c): whether the sums are valid, the rest of them,
+   and the plan of the next backward passes. All ranks use the plan of rank 0. It has the order in
+   which backward completed the gradients, so it exists from the second backward pass on. */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/7_train/dvt_buckets.c"
+#line 4 "src/7_train/dvt_bucket_step.c"
 #endif
 
 #if defined(DEVTENSOR_MPI)
 #define DVTI_BUCKET_MISSES 2
 
-typedef struct dvti_bucket {
-	int first, end; /* positions in `order` */
-	int missing;    /* gradients that are not packed yet */
-	dvt_dtype dtype;
-	int64_t size;                  /* elements */
-	dvt_array *own, *sum, *result; /* gradients; the sum of this rank's slice; sums: all on cpu() */
-	char *in;                      /* this rank's slice of all ranks */
-	dvti_flight *slices, *sums, *sent;
-} dvti_bucket;
-
-/* A parameter of the trainer, and its place in a bucket. */
-typedef struct dvti_bucket_leaf {
-	bool heard; /* its gradient was complete since the last step */
-	int bucket; /* -1: none */
-	int64_t at; /* its first element in the bucket */
-} dvti_bucket_leaf;
-
-typedef struct dvti_bucket_weight {
-	const dvt_array *weight; /* compared only */
-	int i;                   /* of the parameter */
-} dvti_bucket_weight;
-
-struct dvti_buckets {
-	struct dvti_buckets *next;
-	dvti_atomic orphan;         /* the trainer is gone */
-	bool listed;                /* in the list; only the thread that joined changes it */
-	int n;                      /* parameters of the trainer */
-	dvti_bucket_leaf *leaf;     /* n elements */
-	dvti_bucket_weight *weight; /* n elements, by address */
-	int *order;                 /* of parameters: as they were complete, or as the plan has them */
-	int heard;                  /* elements of `order`, while there is no bucket */
-	dvti_bucket *bucket;
-	size_t capacity; /* of bucket */
-	int n_buckets;   /* 0: no plan */
-	int started, added, complete;
-	bool changed;      /* a gradient was complete again after it was sent */
-	int64_t bytes;     /* of a bucket */
-	uint64_t shapes;   /* of the gradients in the plan */
-	int number;        /* of the plan: gives its tags */
-	int misses;        /* steps in a row whose gradients were not those sent */
-	int64_t off_bytes; /* the trainer's bucket_bytes when misses ended the use; -1: in use */
-};
-
-static dvti_buckets *dvti_buckets_list;
 static int dvti_buckets_plans; /* so far; that of rank 0 counts */
 
-/* ---- one bucket ---- */
-static void dvti_bucket_clear(dvti_bucket *b) {
-	dvti_ranks_land(b->slices);
-	dvti_ranks_land(b->sums);
-	dvti_ranks_land(b->sent);
-	b->slices = b->sums = b->sent = NULL;
-	dvti_disown(b->own);
-	dvti_disown(b->sum);
-	dvti_disown(b->result);
-	b->own = b->sum = b->result = NULL;
-	dvti_free(b->in);
-	b->in = NULL;
-	b->missing = b->end - b->first;
-}
-
-static dvt_array *dvti_bucket_array(const char *function, const dvti_bucket *b) {
-	return (dvt_array *)dvti_own(dvti_array_new(function, DVT_SHAPE(b->size), b->dtype, dvt_cpu()));
-}
-
-/* Copies a gradient to its place. */
-static bool dvti_bucket_pack(const char *function, dvti_bucket *b, const dvti_bucket_leaf *leaf,
-							 dvt_array *gradient) {
-	dvt_array *view;
-	if (!b->own)
-		b->own = dvti_bucket_array(function, b);
-	view = b->own ? dvt_slice(b->own, 0, leaf->at, leaf->at + dvt_size(gradient), 1) : NULL;
-	view = view ? dvt_reshape(view, gradient->shape) : NULL;
-	return view && dvt_copy_into(view, gradient);
-}
-
-/* How memory is divided among the messages to or from the ranks. */
-typedef enum dvti_bucket_layout {
-	DVTI_BUCKET_WHOLE, /* the bucket: each rank has its slice */
-	DVTI_BUCKET_ROWS,  /* this rank's slice, once for each rank */
-	DVTI_BUCKET_ONE    /* this rank's slice, the same for all */
-} dvti_bucket_layout;
-
-static void dvti_bucket_messages(const dvti_bucket *b, dvti_message *message, char *at,
-								 dvti_bucket_layout layout) {
-	const int64_t size = dvt_dtype_size(b->dtype);
-	const int rank = dvt_rank();
-	const int64_t own = dvti_rank_row(b->size, rank + 1) - dvti_rank_row(b->size, rank);
-	int r;
-	for (r = 0; r < dvt_num_ranks() && at; r++) {
-		const int64_t first = dvti_rank_row(b->size, r), end = dvti_rank_row(b->size, r + 1);
-		message[r].at = at + (layout == DVTI_BUCKET_WHOLE  ? first * size
-							  : layout == DVTI_BUCKET_ROWS ? r * own * size
-														   : 0);
-		message[r].bytes = (layout == DVTI_BUCKET_WHOLE ? end - first : own) * size;
-	}
-}
-
-/* Starts messages from `out` and to `in`; NULL: none. */
-static dvti_flight *dvti_bucket_post(const char *function, const dvti_bucket *b, int tag, char *out,
-									 dvti_bucket_layout out_layout, char *in,
-									 dvti_bucket_layout in_layout) {
-	const size_t n = (size_t)dvt_num_ranks();
-	dvti_message *message = (dvti_message *)dvti_alloc_zero(2 * n * sizeof *message);
-	dvti_flight *flight;
-	if (!message) {
-		dvti_fail_memory(function, (int64_t)(2 * n * sizeof *message));
-		return NULL;
-	}
-	dvti_bucket_messages(b, message, out, out_layout);
-	dvti_bucket_messages(b, message + n, in, in_layout);
-	flight = dvti_ranks_post(function, tag, message, message + n);
-	dvti_free(message);
-	return flight;
-}
-
-/* Sends the slices of a packed bucket, and expects those of the other ranks and all sums. */
-static bool dvti_bucket_start(const char *function, dvti_bucket *b, int number) {
-	const int64_t size = dvt_dtype_size(b->dtype);
-	const int64_t first = dvti_rank_row(b->size, dvt_rank()) * size;
-	const int64_t own = dvti_rank_row(b->size, dvt_rank() + 1) * size - first;
-	char *from;
-	b->in = (char *)dvti_alloc((size_t)(own * dvt_num_ranks()));
-	b->result = dvti_bucket_array(function, b);
-	if (b->result && !b->in)
-		dvti_fail_memory(function, own * dvt_num_ranks());
-	if (!b->result || !b->in)
-		return false;
-	from = (char *)dvt_data(b->own);
-	if (own)
-		memcpy(b->in + own * dvt_rank(), from + first, (size_t)own);
-	b->slices = dvti_bucket_post(function, b, 2 * number + 1, from, DVTI_BUCKET_WHOLE, b->in,
-								 DVTI_BUCKET_ROWS);
-	if (b->slices)
-		b->sums = dvti_bucket_post(function, b, 2 * number + 2, NULL, DVTI_BUCKET_ONE,
-								   (char *)dvt_data(b->result), DVTI_BUCKET_WHOLE);
-	return b->sums != NULL;
-}
-
-/* Adds the slices that have arrived, and sends the sum. */
-static bool dvti_bucket_add(const char *function, dvti_bucket *b, int number) {
-	const int64_t size = dvt_dtype_size(b->dtype), first = dvti_rank_row(b->size, dvt_rank());
-	const int64_t length = dvti_rank_row(b->size, dvt_rank() + 1) - first;
-	b->sum = dvti_ranks_add(function, b->dtype, length, b->in);
-	if (!b->sum)
-		return false;
-	if (length)
-		memcpy((char *)dvt_data(b->result) + first * size, dvt_data(b->sum),
-			   (size_t)(length * size));
-	b->sent = dvti_bucket_post(function, b, 2 * number + 2, (char *)dvt_data(b->sum),
-							   DVTI_BUCKET_ONE, NULL, DVTI_BUCKET_WHOLE);
-	return b->sent != NULL;
-}
-
-/* ---- all buckets of a trainer ---- */
-/* Moves the buckets on as far as messages have arrived. */
-static bool dvti_buckets_move(const char *function, dvti_buckets *o) {
-	dvt_status status = DVT_OK;
-	while (o->added < o->started &&
-		   dvti_ranks_arrived(function, o->bucket[o->added].slices, &status)) {
-		if (!dvti_bucket_add(function, &o->bucket[o->added], o->number))
-			return false;
-		o->added++;
-	}
-	while (status == DVT_OK && o->complete < o->added &&
-		   dvti_ranks_arrived(function, o->bucket[o->complete].sums, &status) &&
-		   dvti_ranks_arrived(function, o->bucket[o->complete].sent, &status))
-		o->complete++;
-	return status == DVT_OK;
-}
-
-static bool dvti_buckets_start_next(const char *function, dvti_buckets *o) {
-	if (!dvti_bucket_start(function, &o->bucket[o->started], o->number))
-		return false;
-	o->started++;
-	return true;
-}
-
-/* Waits until all started buckets are complete. */
-static dvt_status dvti_buckets_await(const char *function, dvti_buckets *o) {
-	dvt_status status = DVT_OK;
-	for (; o->added < o->started && status == DVT_OK; o->added += status == DVT_OK) {
-		status = dvti_ranks_await(function, o->bucket[o->added].slices);
-		if (status == DVT_OK && !dvti_bucket_add(function, &o->bucket[o->added], o->number))
-			status = dvti_failure();
-	}
-	for (; o->complete < o->added && status == DVT_OK; o->complete += status == DVT_OK) {
-		status = dvti_ranks_await(function, o->bucket[o->complete].sums);
-		if (status == DVT_OK)
-			status = dvti_ranks_await(function, o->bucket[o->complete].sent);
-	}
-	return status;
-}
-
-/* Forgets what was sent and heard since the last step. */
-static void dvti_buckets_reset(dvti_buckets *o) {
-	int i;
-	for (i = 0; i < o->n_buckets; i++)
-		dvti_bucket_clear(&o->bucket[i]);
-	for (i = 0; i < o->n; i++)
-		o->leaf[i].heard = false;
-	o->heard = o->started = o->added = o->complete = 0;
-	o->changed = false;
-}
-
-static void dvti_buckets_drop_plan(dvti_buckets *o) {
-	dvti_buckets_reset(o);
-	o->n_buckets = 0;
-}
-
-static void dvti_buckets_destroy(dvti_buckets *o) {
-	dvti_buckets_drop_plan(o);
-	dvti_free(o->bucket);
-	dvti_free(o->leaf);
-	dvti_free(o->weight);
-	dvti_free(o->order);
-	dvti_free(o);
-}
-
-/* Frees the buckets of destroyed trainers whose messages are complete. */
-static void dvti_buckets_reap(void) {
-	dvti_buckets **at = &dvti_buckets_list, *o;
-	while ((o = *at) != NULL) {
-		if (!dvti_atomic_load(&o->orphan) || o->complete < o->started) {
-			at = &o->next;
-			continue;
-		}
-		*at = o->next;
-		dvti_buckets_destroy(o);
-	}
-}
-
-DVTI_FN void dvti_buckets_free(dvti_buckets *o) {
-	if (o && o->listed) /* perhaps in another thread, which must not call MPI */
-		dvti_atomic_store(&o->orphan, 1);
-	else if (o)
-		dvti_buckets_destroy(o);
-}
-
-DVTI_FN dvt_status dvti_buckets_end(const char *function) {
-	dvt_status status = DVT_OK;
-	dvti_buckets *o;
-	for (o = dvti_buckets_list; o && status == DVT_OK; o = o->next)
-		status = dvti_buckets_await(function, o);
-	while (status == DVT_OK && (o = dvti_buckets_list) != NULL) {
-		dvti_buckets_list = o->next;
-		o->listed = false;
-		dvti_buckets_drop_plan(o);
-		if (dvti_atomic_load(&o->orphan))
-			dvti_buckets_destroy(o);
-	}
-	dvti_watch_gradients(NULL);
-	return status;
-}
-
-/* ---- while backward runs ---- */
-/* Returns the number of the parameter with this weight; -1: none. */
-static int dvti_buckets_find(const dvti_buckets *o, const dvt_array *weight) {
-	int low = 0, high = o->n;
-	while (low < high) {
-		const int middle = low + (high - low) / 2;
-		if ((uintptr_t)o->weight[middle].weight < (uintptr_t)weight)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < o->n && o->weight[low].weight == weight ? o->weight[low].i : -1;
-}
-
-/* Packs a complete gradient, and starts the bucket that it completes. */
-static bool dvti_buckets_take(const char *function, dvti_buckets *o, int i, dvt_array *gradient) {
-	dvti_bucket_leaf *leaf = &o->leaf[i];
-	dvti_bucket *b = o->n_buckets && leaf->bucket >= 0 ? &o->bucket[leaf->bucket] : NULL;
-	const bool again = leaf->heard;
-	if (!again && !o->n_buckets)
-		o->order[o->heard++] = i;
-	leaf->heard = true;
-	if (!b || o->changed || leaf->bucket < o->started || gradient->dtype != b->dtype ||
-		leaf->at + dvt_size(gradient) > b->size) {
-		o->changed = o->changed || b != NULL;
-		return true;
-	}
-	if (!dvti_bucket_pack(function, b, leaf, gradient))
-		return false;
-	b->missing -= !again;
-	while (o->started < o->n_buckets && !o->bucket[o->started].missing)
-		if (!dvti_buckets_start_next(function, o))
-			return false;
-	return true;
-}
-
-static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
-							  dvt_array *gradient) {
-	dvt_scope_guard scope = dvt_scope_begin();
-	const dvti_float_mode mode = dvti_float_mode_begin();
-	bool good = true;
-	dvti_buckets *o;
-	int i;
-	for (o = dvti_buckets_list; o && good; o = o->next) {
-		if (dvti_atomic_load(&o->orphan) || !dvti_is_host_memory(dvt_ctx_of(gradient)))
-			continue;
-		i = dvti_buckets_find(o, leaf);
-		good = (i < 0 || dvti_buckets_take(function, o, i, gradient)) &&
-			   dvti_buckets_move(function, o);
-	}
-	dvti_float_mode_end(&mode);
-	dvt_scope_end(&scope);
-	(void)user;
-	return good;
-}
-
-DVTI_FN void dvti_buckets_begin(void) {
-	static const dvti_grad_watch watch = {dvti_buckets_hear, NULL};
-	dvti_watch_gradients(&watch);
-}
-
 /* ---- the step ---- */
-DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
-	dvti_buckets *o;
-	const size_t n = (size_t)t->n;
-	int i;
-	if (t->buckets)
-		return DVT_OK;
-	o = (dvti_buckets *)dvti_alloc_zero(sizeof *o);
-	if (o) {
-		o->leaf = (dvti_bucket_leaf *)dvti_alloc_zero(n * sizeof *o->leaf);
-		o->weight = (dvti_bucket_weight *)dvti_alloc_zero(n * sizeof *o->weight);
-		o->order = (int *)dvti_alloc_zero(n * sizeof *o->order);
-	}
-	if (!o || !o->leaf || !o->weight || !o->order) {
-		if (o)
-			dvti_buckets_destroy(o);
-		return dvti_fail_memory(function, (int64_t)(sizeof *o + n * sizeof *o->leaf));
-	}
-	for (i = 0; i < t->n; i++)
-		o->weight[i].i = i;
-	o->n = t->n;
-	o->off_bytes = -1;
-	o->listed = true;
-	o->next = dvti_buckets_list;
-	t->buckets = dvti_buckets_list = o;
-	return DVT_OK;
-}
-
 static bool dvti_bucket_sums(const dvt_trainer *t, int i) {
 	return t->trained[i].taken && !t->trained[i].summed;
 }
@@ -66272,6 +66186,324 @@ DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t,
 }
 
 #undef DVTI_BUCKET_MISSES
+#endif
+/* ==== end dvt_bucket_step.c ==== */
+/* ==== begin src/7_train/dvt_buckets.c ==== */
+/* Sums over ranks while backward runs. Gradients are grouped into buckets, in the order in which
+   backward completes them. A bucket goes through three stages; each backward pass moves all buckets
+   on whenever another gradient is complete, and the step waits for the rest:
+
+     started   own gradients are packed; their slices are on the way to the ranks that add them
+     added     the slices of all ranks have arrived, and the sum is on the way to all ranks
+     complete  the sums of all slices have arrived
+
+   All ranks start the buckets in one order, so messages match without numbers of their own. The
+   order of additions is that of dvti_ranks_merge, so the bits are equal too.
+
+   A rank cannot know that a backward pass is the last one before the step. So the step compares the
+   gradients with those that were sent, bit by bit. If they differ on any rank, because of another
+   backward pass or a change by the caller, all ranks complete the buckets that any rank has
+   started, drop them, and sum as if nothing had been sent. Two such steps in a row end the use of
+   buckets. Attached gradients are those of this rank until the step writes the sums. */
+#ifdef DEVTENSOR_LINES
+#line 19 "src/7_train/dvt_buckets.c"
+#endif
+
+#if defined(DEVTENSOR_MPI)
+static dvti_buckets *dvti_buckets_list;
+
+/* ---- one bucket ---- */
+static void dvti_bucket_clear(dvti_bucket *b) {
+	dvti_ranks_land(b->slices);
+	dvti_ranks_land(b->sums);
+	dvti_ranks_land(b->sent);
+	b->slices = b->sums = b->sent = NULL;
+	dvti_disown(b->own);
+	dvti_disown(b->sum);
+	dvti_disown(b->result);
+	b->own = b->sum = b->result = NULL;
+	dvti_free(b->in);
+	b->in = NULL;
+	b->missing = b->end - b->first;
+}
+
+DVTI_FN dvt_array *dvti_bucket_array(const char *function, const dvti_bucket *b) {
+	return (dvt_array *)dvti_own(dvti_array_new(function, DVT_SHAPE(b->size), b->dtype, dvt_cpu()));
+}
+
+DVTI_FN bool dvti_bucket_pack(const char *function, dvti_bucket *b, const dvti_bucket_leaf *leaf,
+							  dvt_array *gradient) {
+	dvt_array *view;
+	if (!b->own)
+		b->own = dvti_bucket_array(function, b);
+	view = b->own ? dvt_slice(b->own, 0, leaf->at, leaf->at + dvt_size(gradient), 1) : NULL;
+	view = view ? dvt_reshape(view, gradient->shape) : NULL;
+	return view && dvt_copy_into(view, gradient);
+}
+
+/* How memory is divided among the messages to or from the ranks. */
+typedef enum dvti_bucket_layout {
+	DVTI_BUCKET_WHOLE, /* the bucket: each rank has its slice */
+	DVTI_BUCKET_ROWS,  /* this rank's slice, once for each rank */
+	DVTI_BUCKET_ONE    /* this rank's slice, the same for all */
+} dvti_bucket_layout;
+
+static void dvti_bucket_messages(const dvti_bucket *b, dvti_message *message, char *at,
+								 dvti_bucket_layout layout) {
+	const int64_t size = dvt_dtype_size(b->dtype);
+	const int rank = dvt_rank();
+	const int64_t own = dvti_rank_row(b->size, rank + 1) - dvti_rank_row(b->size, rank);
+	int r;
+	for (r = 0; r < dvt_num_ranks() && at; r++) {
+		const int64_t first = dvti_rank_row(b->size, r), end = dvti_rank_row(b->size, r + 1);
+		message[r].at = at + (layout == DVTI_BUCKET_WHOLE  ? first * size
+							  : layout == DVTI_BUCKET_ROWS ? r * own * size
+														   : 0);
+		message[r].bytes = (layout == DVTI_BUCKET_WHOLE ? end - first : own) * size;
+	}
+}
+
+/* Starts messages from `out` and to `in`; NULL: none. */
+static dvti_flight *dvti_bucket_post(const char *function, const dvti_bucket *b, int tag, char *out,
+									 dvti_bucket_layout out_layout, char *in,
+									 dvti_bucket_layout in_layout) {
+	const size_t n = (size_t)dvt_num_ranks();
+	dvti_message *message = (dvti_message *)dvti_alloc_zero(2 * n * sizeof *message);
+	dvti_flight *flight;
+	if (!message) {
+		dvti_fail_memory(function, (int64_t)(2 * n * sizeof *message));
+		return NULL;
+	}
+	dvti_bucket_messages(b, message, out, out_layout);
+	dvti_bucket_messages(b, message + n, in, in_layout);
+	flight = dvti_ranks_post(function, tag, message, message + n);
+	dvti_free(message);
+	return flight;
+}
+
+/* Sends the slices of a packed bucket, and expects those of the other ranks and all sums. */
+static bool dvti_bucket_start(const char *function, dvti_bucket *b, int number) {
+	const int64_t size = dvt_dtype_size(b->dtype);
+	const int64_t first = dvti_rank_row(b->size, dvt_rank()) * size;
+	const int64_t own = dvti_rank_row(b->size, dvt_rank() + 1) * size - first;
+	char *from;
+	b->in = (char *)dvti_alloc((size_t)(own * dvt_num_ranks()));
+	b->result = dvti_bucket_array(function, b);
+	if (b->result && !b->in)
+		dvti_fail_memory(function, own * dvt_num_ranks());
+	if (!b->result || !b->in)
+		return false;
+	from = (char *)dvt_data(b->own);
+	if (own)
+		memcpy(b->in + own * dvt_rank(), from + first, (size_t)own);
+	b->slices = dvti_bucket_post(function, b, 2 * number + 1, from, DVTI_BUCKET_WHOLE, b->in,
+								 DVTI_BUCKET_ROWS);
+	if (b->slices)
+		b->sums = dvti_bucket_post(function, b, 2 * number + 2, NULL, DVTI_BUCKET_ONE,
+								   (char *)dvt_data(b->result), DVTI_BUCKET_WHOLE);
+	return b->sums != NULL;
+}
+
+/* Adds the slices that have arrived, and sends the sum. */
+static bool dvti_bucket_add(const char *function, dvti_bucket *b, int number) {
+	const int64_t size = dvt_dtype_size(b->dtype), first = dvti_rank_row(b->size, dvt_rank());
+	const int64_t length = dvti_rank_row(b->size, dvt_rank() + 1) - first;
+	b->sum = dvti_ranks_add(function, b->dtype, length, b->in);
+	if (!b->sum)
+		return false;
+	if (length)
+		memcpy((char *)dvt_data(b->result) + first * size, dvt_data(b->sum),
+			   (size_t)(length * size));
+	b->sent = dvti_bucket_post(function, b, 2 * number + 2, (char *)dvt_data(b->sum),
+							   DVTI_BUCKET_ONE, NULL, DVTI_BUCKET_WHOLE);
+	return b->sent != NULL;
+}
+
+/* ---- all buckets of a trainer ---- */
+/* Moves the buckets on as far as messages have arrived. */
+static bool dvti_buckets_move(const char *function, dvti_buckets *o) {
+	dvt_status status = DVT_OK;
+	while (o->added < o->started &&
+		   dvti_ranks_arrived(function, o->bucket[o->added].slices, &status)) {
+		if (!dvti_bucket_add(function, &o->bucket[o->added], o->number))
+			return false;
+		o->added++;
+	}
+	while (status == DVT_OK && o->complete < o->added &&
+		   dvti_ranks_arrived(function, o->bucket[o->complete].sums, &status) &&
+		   dvti_ranks_arrived(function, o->bucket[o->complete].sent, &status))
+		o->complete++;
+	return status == DVT_OK;
+}
+
+DVTI_FN bool dvti_buckets_start_next(const char *function, dvti_buckets *o) {
+	if (!dvti_bucket_start(function, &o->bucket[o->started], o->number))
+		return false;
+	o->started++;
+	return true;
+}
+
+DVTI_FN dvt_status dvti_buckets_await(const char *function, dvti_buckets *o) {
+	dvt_status status = DVT_OK;
+	for (; o->added < o->started && status == DVT_OK; o->added += status == DVT_OK) {
+		status = dvti_ranks_await(function, o->bucket[o->added].slices);
+		if (status == DVT_OK && !dvti_bucket_add(function, &o->bucket[o->added], o->number))
+			status = dvti_failure();
+	}
+	for (; o->complete < o->added && status == DVT_OK; o->complete += status == DVT_OK) {
+		status = dvti_ranks_await(function, o->bucket[o->complete].sums);
+		if (status == DVT_OK)
+			status = dvti_ranks_await(function, o->bucket[o->complete].sent);
+	}
+	return status;
+}
+
+DVTI_FN void dvti_buckets_reset(dvti_buckets *o) {
+	int i;
+	for (i = 0; i < o->n_buckets; i++)
+		dvti_bucket_clear(&o->bucket[i]);
+	for (i = 0; i < o->n; i++)
+		o->leaf[i].heard = false;
+	o->heard = o->started = o->added = o->complete = 0;
+	o->changed = false;
+}
+
+DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o) {
+	dvti_buckets_reset(o);
+	o->n_buckets = 0;
+}
+
+static void dvti_buckets_destroy(dvti_buckets *o) {
+	dvti_buckets_drop_plan(o);
+	dvti_free(o->bucket);
+	dvti_free(o->leaf);
+	dvti_free(o->weight);
+	dvti_free(o->order);
+	dvti_free(o);
+}
+
+DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
+	dvti_buckets *o;
+	const size_t n = (size_t)t->n;
+	int i;
+	if (t->buckets)
+		return DVT_OK;
+	o = (dvti_buckets *)dvti_alloc_zero(sizeof *o);
+	if (o) {
+		o->leaf = (dvti_bucket_leaf *)dvti_alloc_zero(n * sizeof *o->leaf);
+		o->weight = (dvti_bucket_weight *)dvti_alloc_zero(n * sizeof *o->weight);
+		o->order = (int *)dvti_alloc_zero(n * sizeof *o->order);
+	}
+	if (!o || !o->leaf || !o->weight || !o->order) {
+		if (o)
+			dvti_buckets_destroy(o);
+		return dvti_fail_memory(function, (int64_t)(sizeof *o + n * sizeof *o->leaf));
+	}
+	for (i = 0; i < t->n; i++)
+		o->weight[i].i = i;
+	o->n = t->n;
+	o->off_bytes = -1;
+	o->listed = true;
+	o->next = dvti_buckets_list;
+	t->buckets = dvti_buckets_list = o;
+	return DVT_OK;
+}
+
+DVTI_FN void dvti_buckets_reap(void) {
+	dvti_buckets **at = &dvti_buckets_list, *o;
+	while ((o = *at) != NULL) {
+		if (!dvti_atomic_load(&o->orphan) || o->complete < o->started) {
+			at = &o->next;
+			continue;
+		}
+		*at = o->next;
+		dvti_buckets_destroy(o);
+	}
+}
+
+DVTI_FN void dvti_buckets_free(dvti_buckets *o) {
+	if (o && o->listed) /* perhaps in another thread, which must not call MPI */
+		dvti_atomic_store(&o->orphan, 1);
+	else if (o)
+		dvti_buckets_destroy(o);
+}
+
+DVTI_FN dvt_status dvti_buckets_end(const char *function) {
+	dvt_status status = DVT_OK;
+	dvti_buckets *o;
+	for (o = dvti_buckets_list; o && status == DVT_OK; o = o->next)
+		status = dvti_buckets_await(function, o);
+	while (status == DVT_OK && (o = dvti_buckets_list) != NULL) {
+		dvti_buckets_list = o->next;
+		o->listed = false;
+		dvti_buckets_drop_plan(o);
+		if (dvti_atomic_load(&o->orphan))
+			dvti_buckets_destroy(o);
+	}
+	dvti_watch_gradients(NULL);
+	return status;
+}
+
+/* ---- while backward runs ---- */
+/* Returns the number of the parameter with this weight; -1: none. */
+static int dvti_buckets_find(const dvti_buckets *o, const dvt_array *weight) {
+	int low = 0, high = o->n;
+	while (low < high) {
+		const int middle = low + (high - low) / 2;
+		if ((uintptr_t)o->weight[middle].weight < (uintptr_t)weight)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < o->n && o->weight[low].weight == weight ? o->weight[low].i : -1;
+}
+
+/* Packs a complete gradient, and starts the bucket that it completes. */
+static bool dvti_buckets_take(const char *function, dvti_buckets *o, int i, dvt_array *gradient) {
+	dvti_bucket_leaf *leaf = &o->leaf[i];
+	dvti_bucket *b = o->n_buckets && leaf->bucket >= 0 ? &o->bucket[leaf->bucket] : NULL;
+	const bool again = leaf->heard;
+	if (!again && !o->n_buckets)
+		o->order[o->heard++] = i;
+	leaf->heard = true;
+	if (!b || o->changed || leaf->bucket < o->started || gradient->dtype != b->dtype ||
+		leaf->at + dvt_size(gradient) > b->size) {
+		o->changed = o->changed || b != NULL;
+		return true;
+	}
+	if (!dvti_bucket_pack(function, b, leaf, gradient))
+		return false;
+	b->missing -= !again;
+	while (o->started < o->n_buckets && !o->bucket[o->started].missing)
+		if (!dvti_buckets_start_next(function, o))
+			return false;
+	return true;
+}
+
+static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
+							  dvt_array *gradient) {
+	dvt_scope_guard scope = dvt_scope_begin();
+	const dvti_float_mode mode = dvti_float_mode_begin();
+	bool good = true;
+	dvti_buckets *o;
+	int i;
+	for (o = dvti_buckets_list; o && good; o = o->next) {
+		if (dvti_atomic_load(&o->orphan) || !dvti_is_host_memory(dvt_ctx_of(gradient)))
+			continue;
+		i = dvti_buckets_find(o, leaf);
+		good = (i < 0 || dvti_buckets_take(function, o, i, gradient)) &&
+			   dvti_buckets_move(function, o);
+	}
+	dvti_float_mode_end(&mode);
+	dvt_scope_end(&scope);
+	(void)user;
+	return good;
+}
+
+DVTI_FN void dvti_buckets_begin(void) {
+	static const dvti_grad_watch watch = {dvti_buckets_hear, NULL};
+	dvti_watch_gradients(&watch);
+}
 #else
 DVTI_FN void dvti_buckets_free(dvti_buckets *buckets) {
 	(void)buckets;
@@ -66284,7 +66516,7 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 #endif
 /* ==== end dvt_buckets.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 295 "src/devtensor_spine.h"
+#line 298 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -66325,7 +66557,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 297 "src/devtensor_spine.h"
+#line 300 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -67490,7 +67722,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 302 "src/devtensor_spine.h"
+#line 305 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -69961,6 +70193,7 @@ static dvt_status dvti_ranks_compare(const char *function, const dvt_trainer *t,
 	memset(&own, 0, sizeof own);
 	own.shapes = dvti_rank_shapes(t);
 	dvti_buckets_report(t, &own);
+	dvti_rank_devices_report(t, &own);
 	status = dvti_ranks_gather(function, &own, sizeof own, all);
 	for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
 		if (all[r].shapes != own.shapes)
@@ -69986,6 +70219,8 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
 		status = dvti_ranks_compare(function, t, all);
 	if (status == DVT_OK)
 		status = dvti_buckets_sum(function, t, all, &summed);
+	if (status == DVT_OK && !summed)
+		status = dvti_rank_devices_sum(function, t, all, &summed);
 	if (status == DVT_OK && !summed)
 		status = dvti_ranks_sum_host(function, t);
 	if (status == DVT_OK)
@@ -70104,6 +70339,8 @@ DVTI_FN dvt_status dvti_ranks_start(const char *function) {
 }
 
 DVTI_FN void dvti_ranks_stop(bool whole) {
+	if (whole)
+		dvti_rank_devices_end();
 	dvti_mpi.busy = true;
 	if (!whole || dvti_mpi.lost)
 		MPI_Abort(dvti_mpi.comm, 1);
@@ -70111,6 +70348,18 @@ DVTI_FN void dvti_ranks_stop(bool whole) {
 	dvti_mpi.on = dvti_mpi.busy = false;
 	if (dvti_mpi.own)
 		MPI_Finalize();
+}
+
+DVTI_FN void dvti_ranks_machine(char *name, int size) {
+	char text[MPI_MAX_PROCESSOR_NAME + 1] = "";
+	int length = 0;
+	MPI_Get_processor_name(text, &length);
+	snprintf(name, (size_t)size, "%s", text);
+}
+
+DVTI_FN void dvti_ranks_break(void) {
+	if (!dvti_mpi.lost)
+		dvti_mpi.lost = dvti_mpi.rank + 1;
 }
 
 /* Messages on their way. The requests of rank r are 2 r (receive) and 2 r + 1 (send); `expected` has
@@ -70346,6 +70595,233 @@ DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message 
 #undef DVTI_MPI_CHUNK
 #undef DVTI_MPI_TAG
 /* ==== end dvt_mpi.c ==== */
+/* ==== begin src/7_train/dvt_rank_devices.c ==== */
+/* Sums over ranks on their GPUs, where the backend has such sums (NCCL): one GPU of each rank, after
+   the sum over the contexts of the rank. The processes agree by messages: on whether all can take
+   part, and at every step that all are there. The order of additions is that of the backend. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/7_train/dvt_rank_devices.c"
+#endif
+
+#if defined(DEVTENSOR_MPI)
+#define DVTI_RANK_PLACE 384
+
+/* The group of this process. A second GPU would need a group of its own, so its sums go through
+   host memory. */
+static struct dvti_rank_group {
+	const dvti_process_sums *sums;
+	dvti_device *device;         /* NULL: none was asked for */
+	char place[DVTI_RANK_PLACE]; /* machine and GPU; "": it cannot take part */
+	void *group;
+	bool refused, told;
+} dvti_rank_group;
+
+/* Looks at the device of the first sum. */
+static void dvti_rank_group_look(dvti_device *device) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	char id[64] = "";
+	g->device = device;
+	g->sums = device->backend->process_sums ? device->backend->process_sums() : NULL;
+	if (!g->sums || !g->sums->identify(device, id, (int)sizeof id))
+		return;
+	dvti_ranks_machine(g->place, (int)sizeof g->place - (int)sizeof id - 1);
+	snprintf(g->place + strlen(g->place), sizeof id + 1, " %s", id);
+}
+
+DVTI_FN void dvti_rank_devices_report(const dvt_trainer *t, dvti_rank_state *state) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	bool fits = true;
+	int i, n = 0;
+	for (i = 0; i < t->n && fits; i++)
+		if (t->trained[i].taken && !t->trained[i].summed) {
+			const dvt_array *gradient = dvti_trainer_at(t, i, 0)->gradient;
+			if (!g->device)
+				dvti_rank_group_look(gradient->storage->device);
+			fits = gradient->storage->device == g->device && dvt_is_contiguous(gradient);
+			n++;
+		}
+	if (!n || !fits || g->refused || !g->place[0])
+		state->device = DVTI_RANK_HOST;
+	else
+		state->device = g->group ? DVTI_RANK_JOINED : DVTI_RANK_READY;
+}
+
+/* ---- joining ---- */
+/* Logs, once, why sums go through host memory. */
+static void dvti_rank_group_refuse(const char *function, const char *why, int rank, int other) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	if (!g->told)
+		dvti_log(DVT_LOG_WARNING,
+				 "%s: gradients of all ranks are summed through host memory, because ranks %d and "
+				 "%d %s",
+				 function, rank, other, why);
+	g->told = true;
+}
+
+/* Returns whether all ranks have a GPU of their own. */
+static bool dvti_rank_places_differ(const char *function, const char *places) {
+	const int n = dvt_num_ranks();
+	int i, j;
+	for (i = 0; i < n; i++)
+		for (j = 0; j < i; j++)
+			if (strcmp(places + i * DVTI_RANK_PLACE, places + j * DVTI_RANK_PLACE) == 0) {
+				dvti_rank_group_refuse(function, "share a GPU", j, i);
+				return false;
+			}
+	return true;
+}
+
+/* Makes the group, on all ranks or none. `all` holds DVTI_RANK_PLACE bytes for each rank. */
+static dvt_status dvti_rank_group_join(const char *function, char *all) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	char key[DVTI_PROCESS_KEY_BYTES + 1], joined;
+	dvt_status status = dvti_ranks_gather(function, g->place, DVTI_RANK_PLACE, all);
+	int r;
+	g->refused = true; /* until all have joined */
+	if (status != DVT_OK || !dvti_rank_places_differ(function, all))
+		return status;
+	memset(key, 0, sizeof key); /* the last byte: there is a key */
+	key[DVTI_PROCESS_KEY_BYTES] = dvt_rank() == 0 && g->sums->name(key);
+	status = dvti_ranks_gather(function, key, (int64_t)sizeof key, all);
+	if (status != DVT_OK || !all[DVTI_PROCESS_KEY_BYTES])
+		return status;
+	g->group = g->sums->join(g->device, all, dvt_rank(), dvt_num_ranks());
+	joined = g->group != NULL;
+	status = dvti_ranks_gather(function, &joined, 1, all);
+	g->refused = false;
+	for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
+		g->refused = g->refused || !all[r];
+	if (g->group && (g->refused || status != DVT_OK)) {
+		g->sums->leave(g->device, g->group, true);
+		g->group = NULL;
+	}
+	return status;
+}
+
+/* Returns whether all ranks can take part, and tells once if only some can. */
+static bool dvti_rank_devices_agree(const char *function, const dvti_rank_state *all) {
+	int r, host = -1, device = -1;
+	for (r = 0; r < dvt_num_ranks(); r++) {
+		if (all[r].device == DVTI_RANK_HOST && host < 0)
+			host = r;
+		if (all[r].device != DVTI_RANK_HOST && device < 0)
+			device = r;
+	}
+	if (host >= 0 && device >= 0)
+		dvti_rank_group_refuse(function, "do not both have a GPU and NCCL", device, host);
+	return host < 0;
+}
+
+static dvt_status dvti_rank_devices_join(const char *function, const dvti_rank_state *all) {
+	const int64_t bytes = dvt_num_ranks() * (int64_t)DVTI_RANK_PLACE;
+	dvt_status status;
+	char *places;
+	bool joined = true;
+	int r;
+	for (r = 0; r < dvt_num_ranks(); r++)
+		joined = joined && all[r].device == DVTI_RANK_JOINED;
+	if (joined)
+		return DVT_OK;
+	places = (char *)dvti_alloc((size_t)bytes);
+	status = places ? dvti_rank_group_join(function, places) : dvti_fail_memory(function, bytes);
+	dvti_free(places);
+	return status;
+}
+
+/* ---- the sum ---- */
+/* Reports that another rank does not take part in a sum. Messages tell which one, if any answers
+   them no more. */
+static dvt_status dvti_rank_devices_lost(const char *function, const char *why) {
+	const int n = dvt_num_ranks();
+	char own = 0, *all = (char *)dvti_alloc((size_t)n);
+	dvt_status status = all ? dvti_ranks_gather(function, &own, 1, all) : DVT_OK;
+	dvti_free(all);
+	if (status == DVT_OK)
+		status =
+			dvti_fail(DVT_ERR_RANK_LOST,
+					  "%s: rank %d of %d: the sum of the GPUs %s%s; start the run again from "
+					  "its last checkpoint, or unset DEVTENSOR_NCCL",
+					  function, dvt_rank(), n, why ? "gave: " : "does not end", why ? why : "");
+	dvti_ranks_break();
+	return status;
+}
+
+/* Waits, because a GPU would wait for a lost rank for ever. */
+static dvt_status dvti_rank_devices_await(const char *function) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	const double end = dvti_now() + dvti_ranks_timeout();
+	const char *why = NULL;
+	dvt_status status = DVT_OK;
+	bool done = false;
+	int turns = 0;
+	while (status == DVT_OK && !done && !why && dvti_now() < end) {
+		status = g->sums->done(function, g->device, g->group, &done, &why);
+		if (!done && ++turns > 1000)
+			dvti_sleep(20e-6);
+	}
+	if (done)
+		return DVT_OK;
+	g->sums->leave(g->device, g->group, true);
+	g->group = NULL;
+	g->refused = true;
+	return status == DVT_OK ? dvti_rank_devices_lost(function, why) : status;
+}
+
+static dvt_status dvti_rank_devices_run(const char *function, const dvt_trainer *t) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	const size_t bytes = (size_t)t->n * sizeof(dvti_reduce_part);
+	dvti_reduce_part *part = (dvti_reduce_part *)dvti_alloc(bytes);
+	dvt_status status;
+	int i, n = 0;
+	if (!part)
+		return dvti_fail_memory(function, (int64_t)bytes);
+	for (i = 0; i < t->n; i++)
+		if (t->trained[i].taken && !t->trained[i].summed) {
+			dvt_array *gradient = dvti_trainer_at(t, i, 0)->gradient;
+			part[n].dtype = gradient->dtype;
+			part[n].count = dvt_size(gradient);
+			part[n++].at[0] = dvti_view_of(gradient).data;
+			dvti_written(gradient);
+		}
+	status = g->sums->sum(function, g->device, g->group, part, n);
+	dvti_free(part);
+	return status == DVT_OK ? dvti_rank_devices_await(function) : status;
+}
+
+DVTI_FN dvt_status dvti_rank_devices_sum(const char *function, dvt_trainer *t,
+										 const dvti_rank_state *all, bool *summed) {
+	dvt_status status;
+	int i, k;
+	*summed = false;
+	if (!dvti_rank_devices_agree(function, all))
+		return DVT_OK;
+	status = dvti_rank_devices_join(function, all);
+	if (status != DVT_OK || !dvti_rank_group.group)
+		return status;
+	status = dvti_rank_devices_run(function, t);
+	for (i = 0; i < t->n && status == DVT_OK; i++)
+		for (k = 0; t->trained[i].taken && !t->trained[i].summed && k < t->ctxs.n; k++) {
+			dvti_replica *at = dvti_trainer_at(t, i, k);
+			if (k && status == DVT_OK)
+				status =
+					dvti_copy_elements(function, at->gradient, dvti_trainer_at(t, i, 0)->gradient);
+			dvti_written(at->gradient);
+			at->weight->grad_holds = DVTI_GRAD_SUM;
+		}
+	*summed = status == DVT_OK;
+	return status;
+}
+
+DVTI_FN void dvti_rank_devices_end(void) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	if (g->group)
+		g->sums->leave(g->device, g->group, false);
+	memset(g, 0, sizeof *g);
+}
+
+#undef DVTI_RANK_PLACE
+#endif
+/* ==== end dvt_rank_devices.c ==== */
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* Transforms of samples before batching: pixels to floats, normalization, one-hot labels, chains,
    user functions. They consist of public operations and run on the sample's context. */
@@ -70987,7 +71463,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 317 "src/devtensor_spine.h"
+#line 321 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -71044,7 +71520,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 320 "src/devtensor_spine.h"
+#line 324 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -71561,7 +72037,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 324 "src/devtensor_spine.h"
+#line 328 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

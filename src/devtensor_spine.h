@@ -129,6 +129,7 @@
 #include "7_train/dvt_checkpoint_internal.h"
 #include "7_train/dvt_parts.h"
 #include "7_train/dvt_ranks.h"
+#include "7_train/dvt_buckets.h"
 #endif
 #include "1_base/level_cold.inl"
 #include "3_cuda/dvt_cuda_off.c"
@@ -150,6 +151,7 @@
 #include "3_cuda/device/dvt_cuda_memory.c"
 #include "3_cuda/device/dvt_cuda_order.c"
 #include "3_cuda/device/dvt_cuda_peer.c"
+#include "3_cuda/device/dvt_cuda_ranks.c"
 #include "3_cuda/device/dvt_cuda_staging.c"
 #include "3_cuda/device/dvt_cuda_timing.c"
 #include "3_cuda/launch/dvt_cuda_grid.c"
@@ -292,6 +294,7 @@
 #include "1_base/level_size.inl"
 #include "7_train/dvt_all_reduce.c"
 #include "7_train/dvt_batch.c"
+#include "7_train/dvt_bucket_step.c"
 #include "7_train/dvt_buckets.c"
 #if !defined(DVTI_CHECKPOINTS)
 #include "7_train/dvt_checkpoint_off.c"
@@ -313,6 +316,7 @@
 #include "7_train/dvt_distributed.c"
 #include "7_train/dvt_distributed_trainer.c"
 #include "7_train/dvt_mpi.c"
+#include "7_train/dvt_rank_devices.c"
 #include "7_train/dvt_transform.c"
 #include "7_train/dvt_transform_image.c"
 #endif

@@ -135,6 +135,7 @@ static dvt_status dvti_ranks_compare(const char *function, const dvt_trainer *t,
     memset(&own, 0, sizeof own);
     own.shapes = dvti_rank_shapes(t);
     dvti_buckets_report(t, &own);
+    dvti_rank_devices_report(t, &own);
     status = dvti_ranks_gather(function, &own, sizeof own, all);
     for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
         if (all[r].shapes != own.shapes)
@@ -160,6 +161,8 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
         status = dvti_ranks_compare(function, t, all);
     if (status == DVT_OK)
         status = dvti_buckets_sum(function, t, all, &summed);
+    if (status == DVT_OK && !summed)
+        status = dvti_rank_devices_sum(function, t, all, &summed);
     if (status == DVT_OK && !summed)
         status = dvti_ranks_sum_host(function, t);
     if (status == DVT_OK)

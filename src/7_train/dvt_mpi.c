@@ -98,6 +98,8 @@ DVTI_FN dvt_status dvti_ranks_start(const char *function) {
 }
 
 DVTI_FN void dvti_ranks_stop(bool whole) {
+    if (whole)
+        dvti_rank_devices_end();
     dvti_mpi.busy = true;
     if (!whole || dvti_mpi.lost)
         MPI_Abort(dvti_mpi.comm, 1);
@@ -105,6 +107,18 @@ DVTI_FN void dvti_ranks_stop(bool whole) {
     dvti_mpi.on = dvti_mpi.busy = false;
     if (dvti_mpi.own)
         MPI_Finalize();
+}
+
+DVTI_FN void dvti_ranks_machine(char *name, int size) {
+    char text[MPI_MAX_PROCESSOR_NAME + 1] = "";
+    int length = 0;
+    MPI_Get_processor_name(text, &length);
+    snprintf(name, (size_t)size, "%s", text);
+}
+
+DVTI_FN void dvti_ranks_break(void) {
+    if (!dvti_mpi.lost)
+        dvti_mpi.lost = dvti_mpi.rank + 1;
 }
 
 /* Messages on their way. The requests of rank r are 2 r (receive) and 2 r + 1 (send); `expected` has

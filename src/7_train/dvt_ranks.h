@@ -19,6 +19,10 @@ DVTI_FN bool dvti_ranks_on(void);
    than expected; every later exchange then fails too. */
 DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message *send,
                                        const dvti_message *receive);
+/* Writes the name of this machine. */
+DVTI_FN void dvti_ranks_machine(char *name, int size);
+/* Makes all later exchanges fail: the ranks no longer make the same calls. */
+DVTI_FN void dvti_ranks_break(void);
 /* Returns the seconds after which a rank that does not answer is lost. */
 DVTI_FN double dvti_ranks_timeout(void);
 
@@ -65,6 +69,9 @@ DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t);
 /* Sums the gradients of a step over the ranks, after those of the contexts. */
 DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t);
 
+/* Whether a rank can sum on its GPU. */
+enum { DVTI_RANK_HOST, DVTI_RANK_READY, DVTI_RANK_JOINED };
+
 /* What a rank tells the others before it sums the gradients of a step. */
 typedef struct dvti_rank_state {
     uint64_t shapes;      /* a hash of the gradients that it sums: numbers, dtypes, sizes */
@@ -72,6 +79,7 @@ typedef struct dvti_rank_state {
     int32_t started;      /* buckets */
     int32_t heard;        /* gradients in the order that backward completed them */
     bool same;            /* the gradients are those in the buckets */
+    char device;          /* DVTI_RANK_HOST, .. */
 } dvti_rank_state;
 
 /* ---- sums while backward runs (dvt_buckets.c) ---- */
@@ -92,6 +100,13 @@ DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
                                     const dvti_rank_state *all, bool *summed);
 DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t,
                                      const dvti_rank_state *all);
+/* ---- sums on the GPUs of the ranks (dvt_rank_devices.c) ---- */
+/* Fills a state. With those of all ranks, sums the gradients, unless *summed is false. */
+DVTI_FN void dvti_rank_devices_report(const dvt_trainer *t, dvti_rank_state *state);
+DVTI_FN dvt_status dvti_rank_devices_sum(const char *function, dvt_trainer *t,
+                                         const dvti_rank_state *all, bool *summed);
+/* Leaves the group, after a barrier. */
+DVTI_FN void dvti_rank_devices_end(void);
 /* Returns the first of n rows that a rank has. */
 DVTI_FN int64_t dvti_rank_row(int64_t rows, int rank);
 

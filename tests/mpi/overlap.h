@@ -28,8 +28,8 @@ static bool slow_complete(void *user, const char *function, dvt_array *leaf, dvt
 
 static dvt_array *deep_loss(dvt_block *net, int step, int pass) {
     const uint64_t key = (uint64_t)(100 * dvt_rank() + 10 * step + pass);
-    dvt_array *x = dvt_key_uniform(dvt_key_new(key), -1, 1, DVT_SHAPE(4, OVERLAP_UNITS), DVT_F32,
-                                   dvt_cpu());
+    dvt_array *x =
+        dvt_key_uniform(dvt_key_new(key), -1, 1, DVT_SHAPE(4, OVERLAP_UNITS), DVT_F32, dvt_cpu());
     dvt_array *loss = NULL;
     DVT_RECORD {
         loss = dvt_loss_l2(dvt_block_forward(net, x), dvt_sum(x, DVT_AXES(1)));
