@@ -112,7 +112,8 @@
    DEVTENSOR_CUDA_PATH        file name of the CUDA driver's library (searched for)
    DEVTENSOR_NVRTC_PATH       file name of NVRTC's library, or its directory (searched for)
    DEVTENSOR_P2P              0: no direct copies between GPUs
-   DEVTENSOR_NCCL             1: NCCL sums gradients over GPUs, if its library is found
+   DEVTENSOR_NCCL             1: NCCL sums gradients over GPUs and over processes with GPUs, if its
+                             library is found
    DEVTENSOR_CACHE            0: do not keep compiled kernels on disk
    DEVTENSOR_CACHE_DIR        directory of compiled kernels; only this user may be able to write it
    DEVTENSOR_CACHE_SIZE       limit of its bytes, with an optional suffix K, M or G (256M)
@@ -132,7 +133,7 @@
 
 /* The version of this header, as numbers and as text. */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/0_api/dvt_config.h"
+#line 51 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -2854,7 +2855,8 @@ DVT_API double dvt_trainer_loss(const dvt_trainer *trainer);
    - A trainer sends the parameters of rank 0 to all ranks, at its first step or part. Every step
      sums gradients and batch sizes over the ranks, so dvt_trainer_step(trainer, dvt_dim(x, 0)) is
      right for any number of ranks. Sums have a fixed order, whatever MPI does: all ranks keep the
-     same bits. With dvt_trainer_set_parts they are those of one process.
+     same bits. With dvt_trainer_set_parts they are those of one process. Only with NCCL on GPUs
+     (DEVTENSOR_NCCL=1) the order is that of NCCL, and the bits are still the same on all ranks.
    All ranks must make the same calls in the same order. A call that waits for another rank longer
    than DEVTENSOR_RANK_TIMEOUT seconds (600) fails with RANK_LOST, which names that rank. */
 
@@ -2882,14 +2884,15 @@ DVT_API dvt_status dvt_broadcast_ranks(dvt_array *x, int root);
 DVT_API dvt_status dvt_barrier_ranks(void);
 /* Returns the bytes that this process has sent to other ranks so far, or has begun to send. */
 DVT_API int64_t dvt_rank_bytes(void);
-/* Sets the bytes of the buckets in which a trainer sends gradients while backward runs; 4 MiB by
-   default, 0: gradients are sent in the step. Bits do not depend on it. From the third step on, a
-   bucket is sent when backward has completed its gradients. dvt_param_grad is that of this rank
-   until the step. Gradients with DVT_GRAD_ADD, those of dvt_trainer_set_parts and of GPUs are sent
-   in the step. If backward runs again before the step, or the program changes a gradient, the step
-   sends all of them again; after two such steps in a row, later ones send them only in the step.
-   The value of rank 0 counts, but 0 on any rank is off for all. Call it on all ranks. Errors: RANGE
-   (negative). */
+/* Sets the bytes of the buckets in which a trainer sends gradients while backward runs, 4 MiB by
+   default. 0: it sends them in the step. The bits of the sums do not depend on it. From the third
+   step on, a bucket is sent when backward has completed its gradients; dvt_param_grad is that of
+   this rank until the step. Gradients that backward adds (DVT_GRAD_ADD), those of parts and those
+   of GPUs are sent in the step. If a gradient changes before the step, because backward runs again
+   or the program writes it, the step sends all again. After two such steps in a row, gradients are
+   sent in the step until this function sets another value. The value of rank 0 counts, but 0 on any
+   rank counts for all.
+   Errors: RANGE (negative). dvt_backward may fail with RANK_LOST while it sends. */
 DVT_API dvt_status dvt_trainer_set_bucket_bytes(dvt_trainer *trainer, int64_t bytes);
 /* ==== end dvt_distributed.h ==== */
 /* ==== begin src/0_api/dvt_checkpoint.h ==== */
@@ -37003,9 +37006,9 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 #undef DVTI_PEER_TEST_WORDS
 /* ==== end dvt_cuda_peer.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_ranks.c ==== */
-/* Sums over processes, each with one GPU, by NCCL (DEVTENSOR_NCCL=1). Sums are queued in the compute
-   stream. NCCL waits for the other processes on the GPU, without a limit: so the caller polls, and
-   ends the group when another process is lost. */
+/* Sums over processes, each with one GPU, by NCCL (DEVTENSOR_NCCL=1). Sums are queued in the
+   compute stream. NCCL waits for the other processes on the GPU, without a limit. So the caller
+   polls, and ends the group when another process is lost. */
 #ifdef DEVTENSOR_LINES
 #line 5 "src/3_cuda/device/dvt_cuda_ranks.c"
 #endif
@@ -66175,7 +66178,7 @@ DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t,
 	dvt_status status = DVT_OK;
 	int r;
 	for (r = 0; r < dvt_num_ranks() && o->n_buckets; r++)
-		if (all[r].bucket_bytes != o->bytes)
+		if (!all[r].bucket_bytes || all[0].bucket_bytes != o->bytes)
 			dvti_buckets_drop_plan(o);
 	if (!o->n_buckets)
 		status = dvti_buckets_new_plan(function, t, all);
@@ -66484,13 +66487,12 @@ static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
 							  dvt_array *gradient) {
 	dvt_scope_guard scope = dvt_scope_begin();
 	const dvti_float_mode mode = dvti_float_mode_begin();
+	const bool host = dvti_is_host_memory(dvt_ctx_of(gradient));
 	bool good = true;
 	dvti_buckets *o;
 	int i;
 	for (o = dvti_buckets_list; o && good; o = o->next) {
-		if (dvti_atomic_load(&o->orphan) || !dvti_is_host_memory(dvt_ctx_of(gradient)))
-			continue;
-		i = dvti_buckets_find(o, leaf);
+		i = host && !dvti_atomic_load(&o->orphan) ? dvti_buckets_find(o, leaf) : -1;
 		good = (i < 0 || dvti_buckets_take(function, o, i, gradient)) &&
 			   dvti_buckets_move(function, o);
 	}
@@ -70170,13 +70172,15 @@ static dvt_status dvti_ranks_sum_host(const char *function, const dvt_trainer *t
 	return good ? DVT_OK : dvti_failure();
 }
 
-/* Returns a hash of the gradients that this rank sums. */
+/* Returns a hash of the gradients that this rank sums: FNV-1a, over numbers instead of bytes. 0:
+   there are none. */
 static uint64_t dvti_rank_shapes(const dvt_trainer *t) {
-	uint64_t hash = UINT64_C(1469598103934665603); /* FNV-1a, over numbers instead of bytes */
+	uint64_t hash = 0;
 	int i;
 	for (i = 0; i < t->n; i++)
 		if (t->trained[i].taken && !t->trained[i].summed) {
 			const dvt_array *x = dvti_trainer_at(t, i, 0)->gradient;
+			hash = hash ? hash : UINT64_C(1469598103934665603);
 			hash = (hash ^ (uint64_t)i) * UINT64_C(1099511628211);
 			hash = (hash ^ (uint64_t)x->dtype) * UINT64_C(1099511628211);
 			hash = (hash ^ (uint64_t)dvt_size(x)) * UINT64_C(1099511628211);
@@ -70208,7 +70212,8 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
 	const int64_t bytes = dvt_num_ranks() * (int64_t)sizeof(dvti_rank_state);
 	dvti_rank_state *all;
 	dvt_status status;
-	bool summed = false;
+	bool summed = false, idle = true;
+	int r;
 	if (t->parts && t->parts->parts) /* dvti_parts_finish has summed all */
 		return DVT_OK;
 	all = (dvti_rank_state *)dvti_alloc((size_t)bytes);
@@ -70217,6 +70222,12 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
 	status = dvti_buckets_make(function, t);
 	if (status == DVT_OK)
 		status = dvti_ranks_compare(function, t, all);
+	for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
+		idle = idle && !all[r].shapes && !all[r].started;
+	if (status == DVT_OK && idle) { /* dvt_trainer_allreduce has summed all */
+		dvti_free(all);
+		return DVT_OK;
+	}
 	if (status == DVT_OK)
 		status = dvti_buckets_sum(function, t, all, &summed);
 	if (status == DVT_OK && !summed)
@@ -70362,8 +70373,8 @@ DVTI_FN void dvti_ranks_break(void) {
 		dvti_mpi.lost = dvti_mpi.rank + 1;
 }
 
-/* Messages on their way. The requests of rank r are 2 r (receive) and 2 r + 1 (send); `expected` has
-   the bytes to receive from each rank. */
+/* Messages on their way. The requests of rank r are 2 r (receive) and 2 r + 1 (send); `expected`
+   has the bytes to receive from each rank. */
 struct dvti_flight {
 	MPI_Request *request;
 	MPI_Status *status;
@@ -70596,11 +70607,12 @@ DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message 
 #undef DVTI_MPI_TAG
 /* ==== end dvt_mpi.c ==== */
 /* ==== begin src/7_train/dvt_rank_devices.c ==== */
-/* Sums over ranks on their GPUs, where the backend has such sums (NCCL): one GPU of each rank, after
-   the sum over the contexts of the rank. The processes agree by messages: on whether all can take
-   part, and at every step that all are there. The order of additions is that of the backend. */
+/* Sums over ranks on their GPUs, where the backend has such sums (NCCL): one GPU of each rank,
+   after the sum over the contexts of the rank. The processes agree by messages: on whether all can
+   take part, and at every step that all are there. The order of additions is that of the
+   backend. */
 #ifdef DEVTENSOR_LINES
-#line 4 "src/7_train/dvt_rank_devices.c"
+#line 5 "src/7_train/dvt_rank_devices.c"
 #endif
 
 #if defined(DEVTENSOR_MPI)
@@ -70665,7 +70677,8 @@ static bool dvti_rank_places_differ(const char *function, const char *places) {
 	for (i = 0; i < n; i++)
 		for (j = 0; j < i; j++)
 			if (strcmp(places + i * DVTI_RANK_PLACE, places + j * DVTI_RANK_PLACE) == 0) {
-				dvti_rank_group_refuse(function, "share a GPU", j, i);
+				dvti_rank_group_refuse(function, "share a GPU; give each rank a GPU of its own", j,
+									   i);
 				return false;
 			}
 	return true;
@@ -70708,7 +70721,10 @@ static bool dvti_rank_devices_agree(const char *function, const dvti_rank_state 
 			device = r;
 	}
 	if (host >= 0 && device >= 0)
-		dvti_rank_group_refuse(function, "do not both have a GPU and NCCL", device, host);
+		dvti_rank_group_refuse(
+			function,
+			"do not both have a GPU and NCCL; set DEVTENSOR_NCCL=1 on all ranks, or on none",
+			device, host);
 	return host < 0;
 }
 

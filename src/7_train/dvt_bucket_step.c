@@ -225,7 +225,7 @@ DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t,
     dvt_status status = DVT_OK;
     int r;
     for (r = 0; r < dvt_num_ranks() && o->n_buckets; r++)
-        if (all[r].bucket_bytes != o->bytes)
+        if (!all[r].bucket_bytes || all[0].bucket_bytes != o->bytes)
             dvti_buckets_drop_plan(o);
     if (!o->n_buckets)
         status = dvti_buckets_new_plan(function, t, all);

@@ -293,13 +293,12 @@ static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
                               dvt_array *gradient) {
     dvt_scope_guard scope = dvt_scope_begin();
     const dvti_float_mode mode = dvti_float_mode_begin();
+    const bool host = dvti_is_host_memory(dvt_ctx_of(gradient));
     bool good = true;
     dvti_buckets *o;
     int i;
     for (o = dvti_buckets_list; o && good; o = o->next) {
-        if (dvti_atomic_load(&o->orphan) || !dvti_is_host_memory(dvt_ctx_of(gradient)))
-            continue;
-        i = dvti_buckets_find(o, leaf);
+        i = host && !dvti_atomic_load(&o->orphan) ? dvti_buckets_find(o, leaf) : -1;
         good = (i < 0 || dvti_buckets_take(function, o, i, gradient)) &&
                dvti_buckets_move(function, o);
     }

@@ -121,8 +121,8 @@ DVTI_FN void dvti_ranks_break(void) {
         dvti_mpi.lost = dvti_mpi.rank + 1;
 }
 
-/* Messages on their way. The requests of rank r are 2 r (receive) and 2 r + 1 (send); `expected` has
-   the bytes to receive from each rank. */
+/* Messages on their way. The requests of rank r are 2 r (receive) and 2 r + 1 (send); `expected`
+   has the bytes to receive from each rank. */
 struct dvti_flight {
     MPI_Request *request;
     MPI_Status *status;

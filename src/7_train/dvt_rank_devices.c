@@ -1,6 +1,7 @@
-/* Sums over ranks on their GPUs, where the backend has such sums (NCCL): one GPU of each rank, after
-   the sum over the contexts of the rank. The processes agree by messages: on whether all can take
-   part, and at every step that all are there. The order of additions is that of the backend. */
+/* Sums over ranks on their GPUs, where the backend has such sums (NCCL): one GPU of each rank,
+   after the sum over the contexts of the rank. The processes agree by messages: on whether all can
+   take part, and at every step that all are there. The order of additions is that of the
+   backend. */
 #include "7_train/dvt_ranks.h"
 
 #if defined(DEVTENSOR_MPI)
@@ -65,7 +66,8 @@ static bool dvti_rank_places_differ(const char *function, const char *places) {
     for (i = 0; i < n; i++)
         for (j = 0; j < i; j++)
             if (strcmp(places + i * DVTI_RANK_PLACE, places + j * DVTI_RANK_PLACE) == 0) {
-                dvti_rank_group_refuse(function, "share a GPU", j, i);
+                dvti_rank_group_refuse(function, "share a GPU; give each rank a GPU of its own", j,
+                                       i);
                 return false;
             }
     return true;
@@ -108,7 +110,10 @@ static bool dvti_rank_devices_agree(const char *function, const dvti_rank_state 
             device = r;
     }
     if (host >= 0 && device >= 0)
-        dvti_rank_group_refuse(function, "do not both have a GPU and NCCL", device, host);
+        dvti_rank_group_refuse(
+            function,
+            "do not both have a GPU and NCCL; set DEVTENSOR_NCCL=1 on all ranks, or on none",
+            device, host);
     return host < 0;
 }
 

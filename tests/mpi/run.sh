@@ -1,7 +1,7 @@
 #!/bin/sh
 # Trains with several processes, under Open MPI and MPICH. The library is compiled once for each,
-# without optimization and SIMD kernels, which are not tested here. NCCL runs on the simulated driver
-# where it can be built. Environment: BUILD, LIBS, CC, MAKE, CUDA_HOME.
+# without optimization and SIMD kernels, which are not tested here. NCCL runs on the simulated
+# driver where it can be built. Environment: BUILD, LIBS, CC, MAKE, CUDA_HOME.
 . tests/lib.sh
 : "${CC:=cc}" "${MAKE:=make}" "${CUDA_HOME:=/usr/local/cuda}"
 D=$BUILD/mpi
@@ -50,8 +50,8 @@ SIM=$PWD/build/simcuda # that of tests/cuda/run.sh
 no_gpus=
 if [ ! -f "$CUDA_HOME/include/cuda.h" ]; then
     no_gpus="no cuda.h below $CUDA_HOME"
-elif ! ls "$CUDA_HOME"/lib64/libnvrtc.so* "$CUDA_HOME"/lib/libnvrtc.so* \
-    "$CUDA_HOME"/targets/*/lib/libnvrtc.so* "${SIMNVRTC_REAL:-/}" 2>/dev/null | grep -q libnvrtc; then
+elif ! ls "$CUDA_HOME"/lib*/libnvrtc.so* "$CUDA_HOME"/targets/*/lib/libnvrtc.so* \
+    "${SIMNVRTC_REAL:-/}" 2>/dev/null | grep -q libnvrtc; then
     no_gpus="no NVRTC below $CUDA_HOME"
 elif ! MAKEFLAGS= "$MAKE" -s -f tests/simcuda/Makefile O=build/simcuda CC="$CC" \
     CUDA_HOME="$CUDA_HOME" all >"$D/simcuda.log" 2>&1; then

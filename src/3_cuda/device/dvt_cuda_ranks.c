@@ -1,6 +1,6 @@
-/* Sums over processes, each with one GPU, by NCCL (DEVTENSOR_NCCL=1). Sums are queued in the compute
-   stream. NCCL waits for the other processes on the GPU, without a limit: so the caller polls, and
-   ends the group when another process is lost. */
+/* Sums over processes, each with one GPU, by NCCL (DEVTENSOR_NCCL=1). Sums are queued in the
+   compute stream. NCCL waits for the other processes on the GPU, without a limit. So the caller
+   polls, and ends the group when another process is lost. */
 #include "3_cuda/device/dvt_cuda_device.h"
 #include "3_cuda/driver/dvt_nccl.h"
 
