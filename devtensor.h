@@ -35499,8 +35499,8 @@ static dvt_status dvti_cuda_nccl_sum(dvti_cuda_group *group, const dvti_nccl_com
 	for (i = 0; i < n_parts && result == DVTI_NCCL_OK; i++)
 		for (k = 0; k < group->n && result == DVTI_NCCL_OK && part[i].count > 0; k++)
 			result = nccl->ncclAllReduce(part[i].at[k], part[i].at[k], (size_t)part[i].count,
-										 dvti_nccl_type(part[i].dtype), DVTI_NCCL_SUM,
-										 comms[k], group->gpu[k]->compute);
+										 dvti_nccl_type(part[i].dtype), DVTI_NCCL_SUM, comms[k],
+										 group->gpu[k]->compute);
 	ended = nccl->ncclGroupEnd();
 	for (k = 0; k < group->n; k++)
 		dvti_cuda_remember(group->gpu[k], name);

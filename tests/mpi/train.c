@@ -206,6 +206,8 @@ int main(int argc, char **argv) {
         code = gpus(file);
     } else if (strcmp(mode, "overlap") == 0) {
         code = overlap();
+    } else if (strcmp(mode, "time") == 0) {
+        code = step_times(file ? atoi(file) : 512);
     } else if (strcmp(mode, "dies_early") == 0) {
         code = dies_early();
     } else if (strcmp(mode, "parts") == 0) { /* the last batch of an epoch has 2 samples */
