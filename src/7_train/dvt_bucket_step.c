@@ -25,8 +25,10 @@ static bool dvti_bucket_holds(const dvti_bucket *b, const dvti_bucket_leaf *leaf
 DVTI_FN void dvti_buckets_report(const dvt_trainer *t, dvti_rank_state *state) {
     dvti_buckets *o = t->buckets;
     int b, at, i;
-    if (o->off_bytes != t->bucket_bytes)
+    if (o->off_bytes != -1 && o->off_bytes != t->bucket_bytes) {
         o->off_bytes = -1;
+        o->misses = 0;
+    }
     state->bucket_bytes =
         o->off_bytes == -1 && t->ctxs.n == 1 && dvti_is_host_memory(t->ctxs.ctx[0])
             ? t->bucket_bytes

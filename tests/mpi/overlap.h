@@ -7,7 +7,7 @@ enum {
     OVERLAP_TWICE,   /* every second step has two backward passes */
     OVERLAP_SCALED,  /* rank 1 changes a gradient through its pointer */
     OVERLAP_FAILED,  /* a backward pass of rank 1 fails, and runs again */
-    OVERLAP_FROZEN,  /* from step 4 on a layer has no gradients */
+    OVERLAP_FROZEN,  /* from step 3 on a layer has no gradients */
     OVERLAP_ADDED,   /* gradients are added up over two passes */
     OVERLAP_CLIPPED, /* dvt_trainer_allreduce, clipping, then update or step */
     OVERLAP_UNUSED,  /* a layer that no pass reaches, and dvt_trainer_step_partial */
@@ -15,7 +15,7 @@ enum {
     OVERLAP_MODES
 };
 
-enum { OVERLAP_STEPS = 8, OVERLAP_LAYERS = 8, OVERLAP_UNITS = 24 };
+enum { OVERLAP_STEPS = 6, OVERLAP_LAYERS = 8, OVERLAP_UNITS = 24 };
 
 static int64_t sent_early, sent_late; /* bytes from the third step on */
 
@@ -67,7 +67,7 @@ static dvt_status deep_step(dvt_block *net, dvt_trainer *trainer, int mode, int 
         return status;
     if (mode == OVERLAP_FAILED && dvt_rank() == 1)
         failing_pass(net, step);
-    if (mode == OVERLAP_FROZEN && step == 4)
+    if (mode == OVERLAP_FROZEN && step == 3)
         dvt_param_set_grad_req(last, DVT_GRAD_NULL);
     if (mode == OVERLAP_ADDED)
         dvt_params_zero_grad(params);
