@@ -112,7 +112,8 @@
    DEVTENSOR_CUDA_PATH        file name of the CUDA driver's library (searched for)
    DEVTENSOR_NVRTC_PATH       file name of NVRTC's library, or its directory (searched for)
    DEVTENSOR_P2P              0: no direct copies between GPUs
-   DEVTENSOR_NCCL             1: NCCL sums gradients over GPUs, if its library is found
+   DEVTENSOR_NCCL             1: NCCL sums gradients over GPUs and over processes with GPUs, if its
+                             library is found
    DEVTENSOR_CACHE            0: do not keep compiled kernels on disk
    DEVTENSOR_CACHE_DIR        directory of compiled kernels; only this user may be able to write it
    DEVTENSOR_CACHE_SIZE       limit of its bytes, with an optional suffix K, M or G (256M)
@@ -132,7 +133,7 @@
 
 /* The version of this header, as numbers and as text. */
 #ifdef DEVTENSOR_LINES
-#line 50 "src/0_api/dvt_config.h"
+#line 51 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -2925,7 +2926,8 @@ DVT_API double dvt_trainer_loss(const dvt_trainer *trainer);
    - A trainer sends the parameters of rank 0 to all ranks, at its first step or part. Every step
      sums gradients and batch sizes over the ranks, so dvt_trainer_step(trainer, dvt_dim(x, 0)) is
      right for any number of ranks. Sums have a fixed order, whatever MPI does: all ranks keep the
-     same bits. With dvt_trainer_set_parts they are those of one process.
+     same bits. With dvt_trainer_set_parts they are those of one process. Only with NCCL on GPUs
+     (DEVTENSOR_NCCL=1) the order is that of NCCL, and the bits are still the same on all ranks.
    All ranks must make the same calls in the same order. A call that waits for another rank longer
    than DEVTENSOR_RANK_TIMEOUT seconds (600) fails with RANK_LOST, which names that rank. */
 
@@ -2951,8 +2953,18 @@ DVT_API dvt_status dvt_all_reduce_ranks(dvt_array *x);
 DVT_API dvt_status dvt_broadcast_ranks(dvt_array *x, int root);
 /* Waits until every rank has called it. Errors: RANK_LOST. */
 DVT_API dvt_status dvt_barrier_ranks(void);
-/* Returns the bytes that this process has sent to other ranks so far. */
+/* Returns the bytes that this process has sent to other ranks so far, or has begun to send. */
 DVT_API int64_t dvt_rank_bytes(void);
+/* Sets the bytes of the buckets in which a trainer sends gradients while backward runs, 4 MiB by
+   default. 0: it sends them in the step. The bits of the sums do not depend on it. From the third
+   step on, a bucket is sent when backward has completed its gradients; dvt_param_grad is that of
+   this rank until the step. Gradients that backward adds (DVT_GRAD_ADD), those of parts and those
+   of GPUs are sent in the step. If a gradient changes before the step, because backward runs again
+   or the program writes it, the step sends all again. After two such steps in a row, gradients are
+   sent in the step until this function sets another value. The value of rank 0 counts, but 0 on any
+   rank counts for all.
+   Errors: RANGE (negative). dvt_backward may fail with RANK_LOST while it sends. */
+DVT_API dvt_status dvt_trainer_set_bucket_bytes(dvt_trainer *trainer, int64_t bytes);
 /* ==== end dvt_distributed.h ==== */
 /* ==== begin src/0_api/dvt_checkpoint.h ==== */
 /* [dvt:checkpoint] Checkpoints: the whole state of a training run in one file.
@@ -3423,6 +3435,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_all_reduce_ranks
 #undef dvt_broadcast_ranks
 #undef dvt_barrier_ranks
+#undef dvt_trainer_set_bucket_bytes
 #undef dvt_from_dlpack
 #undef dvt_from_dlpack_versioned
 #undef dvt_to_dlpack
@@ -9027,6 +9040,26 @@ typedef struct dvti_reduce_part {
 	void *at[DVT_MAX_GPUS];
 } dvti_reduce_part;
 
+#define DVTI_PROCESS_KEY_BYTES 128
+
+/* Sums over processes that each have a device of one backend, without copies to host memory. */
+typedef struct dvti_process_sums {
+	/* Writes the device's place in its machine. Returns false when it cannot take part. */
+	bool (*identify)(dvti_device *device, char *id, int size);
+	/* Writes the key of a new group, in one process. false: a message was logged. */
+	bool (*name)(char key[DVTI_PROCESS_KEY_BYTES]);
+	/* Joins a group, and waits for all n processes. NULL: a message was logged. */
+	void *(*join)(dvti_device *device, const char key[DVTI_PROCESS_KEY_BYTES], int rank, int n);
+	/* Queues sums of the arrays at[0] into each of them; all processes get the same bits. */
+	dvt_status (*sum)(const char *function, dvti_device *device, void *group,
+					  const dvti_reduce_part *part, int n_parts);
+	/* Sets *done when the sums are complete, and *why when another process has failed. */
+	dvt_status (*done)(const char *function, dvti_device *device, void *group, bool *done,
+					   const char **why);
+	/* Frees the group. `abort`: without the other processes, in the middle of sums. */
+	void (*leave)(dvti_device *device, void *group, bool abort);
+} dvti_process_sums;
+
 /* The functions of a device. All up to `wait` are required. A function that does not return DVT_OK
    has set the message by dvti_fail. */
 typedef struct dvti_backend {
@@ -9075,6 +9108,8 @@ typedef struct dvti_backend {
        fails. NULL: no work is ever queued. */
 	dvt_status (*borrow)(dvti_device *device, const char *function, const void *at, int64_t bytes);
 	void (*settle)(dvti_device *device, const void *at, int64_t bytes);
+	/* Sums over processes. NULL: through host memory. */
+	const dvti_process_sums *(*process_sums)(void);
 } dvti_backend;
 
 /* A kind of device in this build. Any thread may call any function at any time, but the library
@@ -22836,6 +22871,7 @@ static dvt_status dvti_cpu_open(dvti_device *device, int index) {
 										 dvti_cpu_multiply_small,
 										 false,
 										 NULL,
+										 NULL,
 										 NULL};
 	(void)index;
 	dvti_heap_open(&dvti_cpu_heap);
@@ -23443,7 +23479,8 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
 												  NULL,
 												  false,
 												  NULL,
-												  dvti_virtual_settle};
+												  dvti_virtual_settle,
+												  NULL};
 
 /* ---- opening and closing ---- */
 static dvt_status dvti_virtual_open(dvti_device *device, int index) {
@@ -27053,6 +27090,7 @@ typedef struct dvti_slot {
 	bool ones;        /* the only head: its gradient is 1 everywhere, and grad is NULL */
 	bool relu_masked; /* grad already includes the mask of this node, a relu: see dvti_grad_call */
 	bool in_place;    /* the leaf's gradient array is written; otherwise it is replaced */
+	size_t last;      /* of a leaf, while watched: 1 + the slot of its last consumer */
 } dvti_slot;
 
 /* Slots in the order of the backward pass: nodes from the last recorded to the first, then leaves.
@@ -27064,6 +27102,7 @@ typedef struct dvti_graph {
 	size_t count, capacity;
 	size_t *table;
 	size_t table_size; /* a power of two */
+	bool watched;      /* leaves are reported as they are complete */
 } dvti_graph;
 
 /* Returns the slot that gathers x's gradient, or NULL when x has no slot or no history. consumer is
@@ -27085,6 +27124,25 @@ DVTI_FN dvt_status dvti_failed(const char *function);
 /* ---- attached gradients (dvt_attach.c) ---- */
 /* Writes the gathered gradients of all leaves, or none. */
 DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph);
+/* Returns whether the gradient is added instead of written. */
+DVTI_FN bool dvti_leaf_adds(const dvt_array *x);
+
+/* ---- watching backward passes (dvt_grad_watch.c) ---- */
+typedef struct dvti_grad_watch {
+	/* Receives a gradient that the pass will write to the leaf, and to which it adds nothing more.
+       The leaf still has its old one, and keeps it if the pass fails later. Passes that are
+       recorded, and leaves whose gradients are added, are not reported. Returns false with the
+       error set, and the pass fails. */
+	bool (*complete)(void *user, const char *function, dvt_array *leaf, dvt_array *grad);
+	void *user;
+} dvti_grad_watch;
+
+/* Sets the watch of this thread's passes, which must stay valid. NULL: none. */
+DVTI_FN void dvti_watch_gradients(const dvti_grad_watch *watch);
+/* Find the last consumer of each leaf, if this thread has a watch; report the leaves that are
+   complete after slot `at`. */
+DVTI_FN void dvti_watch_begin(dvti_graph *graph);
+DVTI_FN bool dvti_watch_step(dvti_graph *graph, size_t at);
 
 #endif
 /* ==== end dvt_grad.h ==== */
@@ -27910,6 +27968,7 @@ enum {
 	DVTI_CU_NO_BINARY = 209,
 	DVTI_CU_UNSUPPORTED_PTX = 222,
 	DVTI_CU_PEER_ALREADY = 704,
+	DVTI_CU_NOT_READY = 600,
 	DVTI_CU_NOT_READY_SYSTEM = 802,
 	DVTI_CU_MISMATCH = 803
 };
@@ -28491,8 +28550,14 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 
 typedef void *dvti_nccl_comm;
 
+/* Names a group of processes; passed by value. */
+typedef struct dvti_nccl_id {
+	char bytes[128];
+} dvti_nccl_id;
+
 enum {
 	DVTI_NCCL_OK = 0,
+	DVTI_NCCL_IN_PROGRESS = 7, /* not a failure */
 	DVTI_NCCL_SUM = 0,
 	DVTI_NCCL_I8 = 0,
 	DVTI_NCCL_U8 = 1,
@@ -28506,6 +28571,10 @@ enum {
 
 #define DVTI_NCCL_TABLE(X) \
 	X(ncclCommInitAll, (dvti_nccl_comm * comms, int n, const int *devices)) \
+	X(ncclGetUniqueId, (dvti_nccl_id * id)) \
+	X(ncclCommInitRank, (dvti_nccl_comm * comm, int n, dvti_nccl_id id, int rank)) \
+	X(ncclCommGetAsyncError, (dvti_nccl_comm comm, int *result)) \
+	X(ncclCommAbort, (dvti_nccl_comm comm)) \
 	X(ncclCommDestroy, (dvti_nccl_comm comm)) \
 	X(ncclGroupStart, (void)) \
 	X(ncclGroupEnd, (void)) \
@@ -28524,6 +28593,8 @@ typedef struct dvti_nccl {
 /* Returns the library, opened at the first call. Returns NULL, with one log message, unless
    DEVTENSOR_NCCL=1 is set and the library loads. */
 DVTI_FN const dvti_nccl *dvti_nccl_open(void);
+/* Returns -1 for a dtype that NCCL does not sum. */
+DVTI_FN int dvti_nccl_type(dvt_dtype dtype);
 /* Returns one communicator per GPU, in that order, created at the first use of the list and kept.
    NULL on failure. */
 DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *devices, int n);
@@ -28768,6 +28839,7 @@ DVTI_FN bool dvti_cuda_reaches(dvti_cuda_gpu *a, dvti_cuda_gpu *b);
 DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n);
 DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
 										const dvti_reduce_part *part, int n_parts);
+DVTI_FN const dvti_process_sums *dvti_cuda_process_sums(void); /* dvt_cuda_ranks.c */
 
 #endif
 /* ==== end dvt_cuda_device.h ==== */
@@ -29236,6 +29308,8 @@ struct dvt_trainer {
 	dvti_replica *replica;         /* n rows of ctxs.n */
 	bool ranks_agree;              /* all ranks have the parameters of rank 0 */
 	struct dvti_part_batch *parts; /* NULL: never set; owned (dvt_parts.h) */
+	struct dvti_buckets *buckets;  /* NULL until ranks sum; owned (dvt_buckets.c) */
+	int64_t bucket_bytes;          /* 0: ranks send no gradients while backward runs */
 };
 
 /* Returns copy k of parameter i. */
@@ -29578,6 +29652,27 @@ DVTI_FN bool dvti_ranks_on(void);
    than expected; every later exchange then fails too. */
 DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message *send,
 									   const dvti_message *receive);
+/* Writes the name of this machine. */
+DVTI_FN void dvti_ranks_machine(char *name, int size);
+/* Makes all later exchanges fail: the ranks no longer make the same calls. */
+DVTI_FN void dvti_ranks_break(void);
+/* Returns the seconds after which a rank that does not answer is lost. */
+DVTI_FN double dvti_ranks_timeout(void);
+
+#define DVTI_RANK_TAGS 30000                 /* MPI guarantees 32767 */
+#define DVTI_FLIGHT_BYTES ((int64_t)1 << 30) /* the most of one message */
+
+/* Messages on their way while the caller goes on. Only the thread that joined may use them. */
+typedef struct dvti_flight dvti_flight;
+/* Starts messages to and from all ranks, each of which makes the calls with one tag, 1 to
+   DVTI_RANK_TAGS, in the same order. NULL with the error set, as dvti_ranks_exchange does. */
+DVTI_FN dvti_flight *dvti_ranks_post(const char *function, int tag, const dvti_message *send,
+									 const dvti_message *receive);
+/* Returns whether all messages are complete; lets MPI make progress. `await` waits for that. */
+DVTI_FN bool dvti_ranks_arrived(const char *function, dvti_flight *flight, dvt_status *status);
+DVTI_FN dvt_status dvti_ranks_await(const char *function, dvti_flight *flight);
+/* Frees it. Gives up messages that are not complete. NULL: does nothing. */
+DVTI_FN void dvti_ranks_land(dvti_flight *flight);
 
 /* ---- collective operations (dvt_distributed.c) ---- */
 /* Gathers `bytes` bytes of every rank in the order of the ranks. */
@@ -29587,6 +29682,10 @@ DVTI_FN dvt_status dvti_ranks_gather(const char *function, const void *own, int6
    All ranks have the columns of `like`, whose NULL entries are left out; values are ignored. */
 DVTI_FN bool dvti_ranks_merge(const char *function, dvti_part_batch *p, dvt_array *const *like,
 							  int columns);
+/* Adds up one slice of `length` elements per rank, which are in `in` in the order of the ranks.
+   Returns the sum that dvti_ranks_merge forms, on cpu(), owned; NULL on errors. */
+DVTI_FN dvt_array *dvti_ranks_add(const char *function, dvt_dtype dtype, int64_t length,
+								  const char *in);
 /* Starts the sum of one value per rank: the tree has one part per rank. */
 DVTI_FN bool dvti_ranks_sum_begin(const char *function, dvti_part_batch *p, int columns);
 DVTI_FN void dvti_ranks_sum_end(dvti_part_batch *p, int columns);
@@ -29602,13 +29701,123 @@ DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, 
 DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t);
 /* Sums the gradients of a step over the ranks, after those of the contexts. */
 DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t);
+
+/* Whether a rank can sum on its GPU. */
+enum { DVTI_RANK_HOST, DVTI_RANK_READY, DVTI_RANK_JOINED };
+
+/* What a rank tells the others before it sums the gradients of a step. */
+typedef struct dvti_rank_state {
+	uint64_t shapes;      /* a hash of the gradients that it sums: numbers, dtypes, sizes */
+	int64_t bucket_bytes; /* 0: it cannot sum while backward runs */
+	int32_t started;      /* buckets */
+	int32_t heard;        /* gradients in the order that backward completed them */
+	bool same;            /* the gradients are those in the buckets */
+	char device;          /* DVTI_RANK_HOST, .. */
+} dvti_rank_state;
+
+/* ---- sums while backward runs (dvt_buckets.c) ---- */
+#define DVTI_BUCKET_BYTES ((int64_t)4 << 20) /* the default */
+typedef struct dvti_buckets dvti_buckets;
+/* Begin and end, in the thread that joined the processes. The end waits for all messages. */
+DVTI_FN void dvti_buckets_begin(void);
+DVTI_FN dvt_status dvti_buckets_end(const char *function);
+/* Makes the trainer's buckets, unless it has them. */
+DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t);
+/* Destroys them, or has that done when no message is on its way. */
+DVTI_FN void dvti_buckets_free(dvti_buckets *buckets);
+/* Fill a state whose `shapes` is set; with those of all ranks, complete the buckets of the step
+   and sum the gradients, unless *summed is false: they are unchanged then; prepare the next
+   step. */
+DVTI_FN void dvti_buckets_report(const dvt_trainer *t, dvti_rank_state *state);
+DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
+									const dvti_rank_state *all, bool *summed);
+DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t,
+									 const dvti_rank_state *all);
+/* ---- sums on the GPUs of the ranks (dvt_rank_devices.c) ---- */
+/* Fills a state. With those of all ranks, sums the gradients, unless *summed is false. */
+DVTI_FN void dvti_rank_devices_report(const dvt_trainer *t, dvti_rank_state *state);
+DVTI_FN dvt_status dvti_rank_devices_sum(const char *function, dvt_trainer *t,
+										 const dvti_rank_state *all, bool *summed);
+/* Leaves the group, after a barrier. */
+DVTI_FN void dvti_rank_devices_end(void);
 /* Returns the first of n rows that a rank has. */
 DVTI_FN int64_t dvti_rank_row(int64_t rows, int rank);
 
 #endif
 /* ==== end dvt_ranks.h ==== */
+/* ==== begin src/7_train/dvt_buckets.h ==== */
+/* Internals of sums over ranks while backward runs: dvt_buckets.c, dvt_bucket_step.c. */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 1 "src/7_train/dvt_buckets.h"
+#endif
+#ifndef DVTI_BUCKETS_H
+#define DVTI_BUCKETS_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/7_train/dvt_buckets.h"
+#endif
+
+typedef struct dvti_bucket {
+	int first, end; /* positions in `order` */
+	int missing;    /* gradients that are not packed yet */
+	dvt_dtype dtype;
+	int64_t size;                  /* elements */
+	dvt_array *own, *sum, *result; /* gradients; the sum of this rank's slice; sums: all on cpu() */
+	char *in;                      /* this rank's slice of all ranks */
+	dvti_flight *slices, *sums, *sent;
+} dvti_bucket;
+
+/* A parameter of the trainer, and its place in a bucket. */
+typedef struct dvti_bucket_leaf {
+	bool heard; /* its gradient was complete since the last step */
+	int bucket; /* -1: none */
+	int64_t at; /* its first element in the bucket */
+} dvti_bucket_leaf;
+
+typedef struct dvti_bucket_weight {
+	const dvt_array *weight; /* compared only */
+	int i;                   /* of the parameter */
+} dvti_bucket_weight;
+
+struct dvti_buckets {
+	struct dvti_buckets *next;
+	dvti_atomic orphan;         /* the trainer is gone */
+	bool listed;                /* in the list; only the thread that joined changes it */
+	int n;                      /* parameters of the trainer */
+	dvti_bucket_leaf *leaf;     /* n elements */
+	dvti_bucket_weight *weight; /* n elements, by address */
+	int *order;                 /* of parameters: as they were complete, or as the plan has them */
+	int heard;                  /* elements of `order`, while there is no bucket */
+	dvti_bucket *bucket;
+	size_t capacity; /* of bucket */
+	int n_buckets;   /* 0: no plan */
+	int started, added, complete;
+	bool changed;      /* a gradient was complete again after it was sent */
+	int64_t bytes;     /* of a bucket */
+	uint64_t shapes;   /* of the gradients in the plan */
+	int number;        /* of the plan: gives its tags */
+	int misses;        /* steps in a row whose gradients were not those sent */
+	int64_t off_bytes; /* the trainer's bucket_bytes when misses ended the use; -1: in use */
+};
+
+/* ---- dvt_buckets.c ---- */
+/* Return an array of the bucket's size, owned; copy a gradient to its place in the bucket. */
+DVTI_FN dvt_array *dvti_bucket_array(const char *function, const dvti_bucket *b);
+DVTI_FN bool dvti_bucket_pack(const char *function, dvti_bucket *b, const dvti_bucket_leaf *leaf,
+							  dvt_array *gradient);
+/* Starts the next bucket, which is packed. */
+DVTI_FN bool dvti_buckets_start_next(const char *function, dvti_buckets *o);
+/* Waits until all started buckets are complete. */
+DVTI_FN dvt_status dvti_buckets_await(const char *function, dvti_buckets *o);
+/* Forget what was sent and heard since the last step; also the plan. */
+DVTI_FN void dvti_buckets_reset(dvti_buckets *o);
+DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o);
+/* Frees the buckets of destroyed trainers whose messages are complete. */
+DVTI_FN void dvti_buckets_reap(void);
+
+#endif
+/* ==== end dvt_buckets.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 134 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -29724,7 +29933,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 137 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -30191,6 +30400,13 @@ DVTI_FN const dvti_nccl *dvti_nccl_open(void) {
 	}
 	dvti_mutex_unlock(&dvti_nccl_lock);
 	return s->usable ? &s->library : NULL;
+}
+
+DVTI_FN int dvti_nccl_type(dvt_dtype dtype) {
+	static const int types[DVT_DTYPE_COUNT] = {DVTI_NCCL_F32,  DVTI_NCCL_F64, DVTI_NCCL_F16,
+											   DVTI_NCCL_BF16, DVTI_NCCL_I8,  DVTI_NCCL_U8,
+											   DVTI_NCCL_I32,  DVTI_NCCL_I64, -1};
+	return types[dtype];
 }
 
 /* The caller holds the lock. */
@@ -36010,18 +36226,10 @@ static const dvti_nccl_comm *dvti_cuda_comms(const dvti_cuda_group *group) {
 	return dvti_nccl_open() ? dvti_nccl_comms(physical, group->n) : NULL;
 }
 
-/* Returns -1 for a dtype that NCCL does not sum. */
-static int dvti_cuda_nccl_type(dvt_dtype dtype) {
-	static const int types[DVT_DTYPE_COUNT] = {DVTI_NCCL_F32,  DVTI_NCCL_F64, DVTI_NCCL_F16,
-											   DVTI_NCCL_BF16, DVTI_NCCL_I8,  DVTI_NCCL_U8,
-											   DVTI_NCCL_I32,  DVTI_NCCL_I64, -1};
-	return types[dtype];
-}
-
 static bool dvti_cuda_nccl_serves(const dvti_reduce_part *part, int n_parts) {
 	int i;
 	for (i = 0; i < n_parts; i++)
-		if (dvti_cuda_nccl_type(part[i].dtype) < 0)
+		if (dvti_nccl_type(part[i].dtype) < 0)
 			return false;
 	return true;
 }
@@ -36033,8 +36241,8 @@ static dvt_status dvti_cuda_nccl_sum(dvti_cuda_group *group, const dvti_nccl_com
 	for (i = 0; i < n_parts && result == DVTI_NCCL_OK; i++)
 		for (k = 0; k < group->n && result == DVTI_NCCL_OK && part[i].count > 0; k++)
 			result = nccl->ncclAllReduce(part[i].at[k], part[i].at[k], (size_t)part[i].count,
-										 dvti_cuda_nccl_type(part[i].dtype), DVTI_NCCL_SUM,
-										 comms[k], group->gpu[k]->compute);
+										 dvti_nccl_type(part[i].dtype), DVTI_NCCL_SUM, comms[k],
+										 group->gpu[k]->compute);
 	ended = nccl->ncclGroupEnd();
 	for (k = 0; k < group->n; k++)
 		dvti_cuda_remember(group->gpu[k], name);
@@ -37590,6 +37798,150 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 
 #undef DVTI_PEER_TEST_WORDS
 /* ==== end dvt_cuda_peer.c ==== */
+/* ==== begin src/3_cuda/device/dvt_cuda_ranks.c ==== */
+/* Sums over processes, each with one GPU, by NCCL (DEVTENSOR_NCCL=1). Sums are queued in the
+   compute stream. NCCL waits for the other processes on the GPU, without a limit. So the caller
+   polls, and ends the group when another process is lost. */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cuda/device/dvt_cuda_ranks.c"
+#endif
+
+typedef struct dvti_cuda_ranks {
+	dvti_nccl_comm comm;
+	dvti_cu_event event; /* after the sums that were queued last */
+} dvti_cuda_ranks;
+
+static bool dvti_cuda_ranks_identify(dvti_device *device, char *id, int size) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	return dvti_nccl_open() &&
+		   dvti_cuda()->cuDeviceGetPCIBusId(id, size, gpu->physical->device) == DVTI_CU_OK;
+}
+
+static bool dvti_cuda_ranks_name(char *key) {
+	dvti_nccl_id id;
+	const dvti_nccl *nccl = dvti_nccl_open();
+	int result = nccl->ncclGetUniqueId(&id);
+	memcpy(key, id.bytes, sizeof id.bytes);
+	if (result != DVTI_NCCL_OK)
+		dvti_log(DVT_LOG_WARNING, "ncclGetUniqueId gave: %s", nccl->ncclGetErrorString(result));
+	return result == DVTI_NCCL_OK;
+}
+
+/* Ends the group; with `abort`, also sums that wait for other processes. */
+static void dvti_cuda_ranks_leave(dvti_device *device, void *group, bool abort) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cuda_ranks *ranks = (dvti_cuda_ranks *)group;
+	const dvti_nccl *nccl = dvti_nccl_open();
+	bool pushed;
+	if (dvti_cuda_begin(gpu, "dvt_distributed_end", &pushed)) {
+		if (ranks->comm && abort)
+			nccl->ncclCommAbort(ranks->comm);
+		else if (ranks->comm)
+			nccl->ncclCommDestroy(ranks->comm);
+		if (ranks->event)
+			dvti_cuda_event_done(gpu, ranks->event);
+		dvti_cuda_end(gpu, pushed);
+	}
+	dvti_free(ranks);
+}
+
+static void *dvti_cuda_ranks_join(dvti_device *device, const char *key, int rank, int n) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cuda_ranks *ranks = (dvti_cuda_ranks *)dvti_alloc_zero(sizeof *ranks);
+	const dvti_nccl *nccl = dvti_nccl_open();
+	dvti_cu_result made;
+	dvti_nccl_id id;
+	int result;
+	bool pushed;
+	memcpy(id.bytes, key, sizeof id.bytes);
+	if (!ranks || !dvti_cuda_begin(gpu, "ncclCommInitRank", &pushed)) {
+		dvti_free(ranks);
+		return NULL;
+	}
+	ranks->event = dvti_cuda_event(gpu, &made);
+	result = nccl->ncclCommInitRank(&ranks->comm, n, id, rank);
+	dvti_cuda_end(gpu, pushed);
+	if (result == DVTI_NCCL_OK && ranks->event)
+		return ranks;
+	dvti_log(DVT_LOG_WARNING, "rank %d cannot join NCCL: %s", rank,
+			 result == DVTI_NCCL_OK ? "no event" : nccl->ncclGetErrorString(result));
+	if (result != DVTI_NCCL_OK)
+		ranks->comm = NULL;
+	dvti_cuda_ranks_leave(device, ranks, true);
+	return NULL;
+}
+
+static dvt_status dvti_cuda_ranks_queue(dvti_cuda_gpu *gpu, const dvti_cuda_ranks *ranks,
+										const char *name, const dvti_reduce_part *part, int n) {
+	const dvti_nccl *nccl = dvti_nccl_open();
+	dvti_cu_result touched = DVTI_CU_OK;
+	int result, ended, i;
+	for (i = 0; i < n && touched == DVTI_CU_OK; i++)
+		touched = dvti_cuda_touch(gpu, part[i].at[0], part[i].count * dvt_dtype_size(part[i].dtype),
+								  true);
+	if (touched != DVTI_CU_OK)
+		return dvti_cuda_failed(gpu, name, "cuStreamWaitEvent", touched);
+	result = nccl->ncclGroupStart();
+	for (i = 0; i < n && result == DVTI_NCCL_OK; i++)
+		if (part[i].count > 0)
+			result = nccl->ncclAllReduce(part[i].at[0], part[i].at[0], (size_t)part[i].count,
+										 dvti_nccl_type(part[i].dtype), DVTI_NCCL_SUM, ranks->comm,
+										 gpu->compute);
+	ended = nccl->ncclGroupEnd();
+	dvti_cuda_remember(gpu, name);
+	result = result == DVTI_NCCL_OK ? ended : result;
+	if (result != DVTI_NCCL_OK)
+		return dvti_fail(DVT_ERR_INTERNAL,
+						 "%s: summing over processes with NCCL gave: %s; unset DEVTENSOR_NCCL to "
+						 "sum without it",
+						 name, nccl->ncclGetErrorString(result));
+	return dvti_cuda_failed(gpu, name, "cuEventRecord",
+							dvti_cuda()->cuEventRecord(ranks->event, gpu->compute));
+}
+
+static dvt_status dvti_cuda_ranks_sum(const char *name, dvti_device *device, void *group,
+									  const dvti_reduce_part *part, int n) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvt_status status;
+	bool pushed;
+	if (!dvti_cuda_begin(gpu, name, &pushed))
+		return dvti_failure();
+	status = dvti_cuda_ranks_queue(gpu, (const dvti_cuda_ranks *)group, name, part, n);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+static dvt_status dvti_cuda_ranks_done(const char *name, dvti_device *device, void *group,
+									   bool *done, const char **why) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	const dvti_cuda_ranks *ranks = (const dvti_cuda_ranks *)group;
+	const dvti_nccl *nccl = dvti_nccl_open();
+	dvti_cu_result result;
+	dvt_status status = DVT_OK;
+	int found, error = DVTI_NCCL_OK;
+	bool pushed;
+	*why = NULL;
+	if (!dvti_cuda_begin(gpu, name, &pushed))
+		return dvti_failure();
+	result = dvti_cuda()->cuEventQuery(ranks->event);
+	found = nccl->ncclCommGetAsyncError(ranks->comm, &error);
+	error = found == DVTI_NCCL_OK ? error : found;
+	*done = result == DVTI_CU_OK && error == DVTI_NCCL_OK;
+	if (error != DVTI_NCCL_OK && error != DVTI_NCCL_IN_PROGRESS)
+		*why = nccl->ncclGetErrorString(error);
+	else if (result != DVTI_CU_NOT_READY)
+		status = dvti_cuda_failed(gpu, name, "cuEventQuery", result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+DVTI_FN const dvti_process_sums *dvti_cuda_process_sums(void) {
+	static const dvti_process_sums sums = {dvti_cuda_ranks_identify, dvti_cuda_ranks_name,
+										   dvti_cuda_ranks_join,     dvti_cuda_ranks_sum,
+										   dvti_cuda_ranks_done,     dvti_cuda_ranks_leave};
+	return &sums;
+}
+/* ==== end dvt_cuda_ranks.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Staging buffers of pinned memory between host memory and a GPU. The GPU copies without the
    driver's own staging. So the caller's memory is never read after an upload returns, nor written
@@ -40522,7 +40874,8 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 										 NULL,
 										 true,
 										 dvti_cuda_borrow,
-										 dvti_cuda_settle_borrowed};
+										 dvti_cuda_settle_borrowed,
+										 dvti_cuda_process_sums};
 	return &backend;
 }
 
@@ -40700,7 +41053,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 173 "src/devtensor_spine.h"
+#line 175 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -46311,9 +46664,9 @@ DVT_API dvt_status dvt_zero_grad(dvt_array *x) {
 }
 
 /* ---- after a backward pass ---- */
-/* Returns whether the gradient is added instead of written. So it is with DVT_GRAD_ADD. A trainer
+/* So it is with DVT_GRAD_ADD. A trainer
    also needs it while it sums the parts of one batch: an earlier part has already written here. */
-static bool dvti_leaf_adds(const dvt_array *x) {
+DVTI_FN bool dvti_leaf_adds(const dvt_array *x) {
 	return x->grad_req == DVT_GRAD_ADD ||
 		   (x->grad_sums && x->grad_fresh && !(x->grad_holds & DVTI_GRAD_SUM));
 }
@@ -46690,13 +47043,15 @@ static bool dvti_sweep(dvti_graph *graph) {
 	}
 	for (at = 0; good && at < graph->count; at++) {
 		dvti_slot *slot = graph->slots + at;
-		if (!slot->node || !slot->needed || !(slot->grad || slot->ones))
-			continue;
-		good = dvti_step(graph, slot, &call, need);
-		if (!slot->variable) {
-			dvti_disown(slot->grad);
-			slot->grad = NULL;
+		if (slot->node && slot->needed && (slot->grad || slot->ones)) {
+			good = dvti_step(graph, slot, &call, need);
+			if (!slot->variable) {
+				dvti_disown(slot->grad);
+				slot->grad = NULL;
+			}
 		}
+		if (graph->watched && good)
+			good = dvti_watch_step(graph, at);
 	}
 	dvti_free(need);
 	dvti_free(call.out);
@@ -46728,13 +47083,16 @@ static dvt_status dvti_backward(const char *name, dvt_array *const *heads, dvt_a
 	dvti_graph graph;
 	dvt_record_guard guard;
 	dvt_status status = dvti_check_heads(name, heads, grads, n);
+	bool good;
 	if (status == DVT_OK)
 		status = dvti_check_use(name, use);
 	if (status != DVT_OK)
 		return status;
 	guard = dvt_record_begin(use == DVT_CREATE_GRAPH ? DVT_ON : DVT_OFF, DVT_UNCHANGED);
-	if (dvti_graph_begin(&graph, name, heads, n, NULL, 0) &&
-		dvti_walk_back(&graph, heads, grads, n))
+	good = dvti_graph_begin(&graph, name, heads, n, NULL, 0);
+	if (good && use != DVT_CREATE_GRAPH)
+		dvti_watch_begin(&graph);
+	if (good && dvti_walk_back(&graph, heads, grads, n))
 		status = dvti_write_leaves(&graph, use == DVT_CREATE_GRAPH);
 	else
 		status = dvti_failed(name);
@@ -46833,6 +47191,49 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 	return status;
 }
 /* ==== end dvt_backward.c ==== */
+/* ==== begin src/5_grad/dvt_grad_watch.c ==== */
+/* Reports each leaf's gradient as soon as a backward pass has it complete: when the last operation
+   that reads the leaf has passed its gradient on. Training by several processes sends it then. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_grad/dvt_grad_watch.c"
+#endif
+
+static DVTI_TLS const dvti_grad_watch *dvti_grad_the_watch;
+
+DVTI_FN void dvti_watch_gradients(const dvti_grad_watch *watch) {
+	dvti_grad_the_watch = watch;
+}
+
+DVTI_FN void dvti_watch_begin(dvti_graph *graph) {
+	size_t at;
+	int i;
+	graph->watched = dvti_grad_the_watch != NULL;
+	for (at = 0; graph->watched && at < graph->count; at++) {
+		const dvti_node *node = graph->slots[at].node;
+		for (i = 0; node && i < node->n_in; i++) {
+			dvti_slot *input = dvti_graph_slot(graph, node, node->in[i]);
+			if (input && input->leaf)
+				input->last = at + 1;
+		}
+	}
+}
+
+DVTI_FN bool dvti_watch_step(dvti_graph *graph, size_t at) {
+	const dvti_node *node = graph->slots[at].node;
+	bool good = true;
+	int i;
+	for (i = 0; node && i < node->n_in && good; i++) {
+		dvti_slot *input = dvti_graph_slot(graph, node, node->in[i]);
+		if (!input || !input->leaf || input->last != at + 1)
+			continue;
+		input->last = 0; /* the node may read it twice */
+		if (input->grad && !dvti_leaf_adds(input->leaf))
+			good = dvti_grad_the_watch->complete(dvti_grad_the_watch->user, graph->name,
+												 input->leaf, input->grad);
+	}
+	return good;
+}
+/* ==== end dvt_grad_watch.c ==== */
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph that produced the heads: its nodes and leaves, their order, and the gradients gathered
    at each. Nothing is written into nodes. A failing pass therefore leaves no trace, and two threads
@@ -51269,7 +51670,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 226 "src/devtensor_spine.h"
+#line 229 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -51400,7 +51801,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 228 "src/devtensor_spine.h"
+#line 231 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -57350,7 +57751,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 250 "src/devtensor_spine.h"
+#line 253 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -58445,7 +58846,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 257 "src/devtensor_spine.h"
+#line 260 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -66992,6 +67393,7 @@ static void dvti_trainer_destroy(void *object) {
 	dvt_trainer *t = (dvt_trainer *)object;
 	int i;
 	dvti_parts_free(t);
+	dvti_buckets_free(t->buckets);
 	dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
 	for (i = 0; t->trained && i < t->n; i++)
 		dvti_disown(t->trained[i].staging);
@@ -67029,6 +67431,7 @@ DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer
 	t->update = (dvti_update_of *)(void *)(t->trained + n);
 	t->states = dvti_optimizer_states(&optimizer);
 	t->n = n;
+	t->bucket_bytes = DVTI_BUCKET_BYTES;
 	for (i = 0; i < n; i++)
 		t->trained[i].param = dvt_params_at(params, i);
 	if (dvti_trainer_ctxs(function, t, &ctxs) != DVT_OK ||
@@ -67777,8 +68180,579 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 
 #undef DVTI_TABLE_CHANNELS
 /* ==== end dvt_batch.c ==== */
+/* ==== begin src/7_train/dvt_bucket_step.c ==== */
+/* The step of a trainer with buckets (dvt_buckets.c): whether the sums are valid, the rest of them,
+   and the plan of the next backward passes. All ranks use the plan of rank 0. It has the order in
+   which backward completed the gradients, so it exists from the second backward pass on. */
 #ifdef DEVTENSOR_LINES
-#line 300 "src/devtensor_spine.h"
+#line 4 "src/7_train/dvt_bucket_step.c"
+#endif
+
+#if defined(DEVTENSOR_MPI)
+#define DVTI_BUCKET_MISSES 2
+
+static int dvti_buckets_plans; /* so far; that of rank 0 counts */
+
+/* ---- the step ---- */
+static bool dvti_bucket_sums(const dvt_trainer *t, int i) {
+	return t->trained[i].taken && !t->trained[i].summed;
+}
+
+/* Returns whether a gradient has the bits that were packed. */
+static bool dvti_bucket_holds(const dvti_bucket *b, const dvti_bucket_leaf *leaf,
+							  dvt_array *gradient) {
+	const int64_t size = dvt_dtype_size(b->dtype);
+	return dvt_is_contiguous(gradient) && dvti_is_host_memory(dvt_ctx_of(gradient)) &&
+		   (!dvt_size(gradient) || memcmp((const char *)dvt_data(b->own) + leaf->at * size,
+										  dvt_data(gradient), (size_t)dvt_nbytes(gradient)) == 0);
+}
+
+DVTI_FN void dvti_buckets_report(const dvt_trainer *t, dvti_rank_state *state) {
+	dvti_buckets *o = t->buckets;
+	int b, at, i;
+	if (o->off_bytes != -1 && o->off_bytes != t->bucket_bytes) {
+		o->off_bytes = -1;
+		o->misses = 0;
+	}
+	state->bucket_bytes =
+		o->off_bytes == -1 && t->ctxs.n == 1 && dvti_is_host_memory(t->ctxs.ctx[0])
+			? t->bucket_bytes
+			: 0;
+	for (i = 0; i < t->n; i++)
+		if (dvti_bucket_sums(t, i) &&
+			dvt_nbytes(dvti_trainer_at(t, i, 0)->gradient) > DVTI_FLIGHT_BYTES)
+			state->bucket_bytes = 0;
+	state->started = o->started;
+	state->heard = o->heard;
+	state->same = o->n_buckets > 0 && o->shapes == state->shapes && !o->changed;
+	for (b = 0; b < o->started && state->same; b++)
+		for (at = o->bucket[b].first; at < o->bucket[b].end && state->same; at++) {
+			i = o->order[at];
+			state->same =
+				dvti_bucket_holds(&o->bucket[b], &o->leaf[i], dvti_trainer_at(t, i, 0)->gradient);
+		}
+}
+
+/* Writes the sums to the gradients. */
+static bool dvti_buckets_write(const char *function, const dvt_trainer *t) {
+	const dvti_buckets *o = t->buckets;
+	bool good = true;
+	int b, at, k;
+	for (b = 0; b < o->n_buckets; b++)
+		for (at = o->bucket[b].first; at < o->bucket[b].end; at++) {
+			const dvti_bucket_leaf *leaf = &o->leaf[o->order[at]];
+			const char *from = (const char *)dvt_data(o->bucket[b].result) +
+							   leaf->at * dvt_dtype_size(o->bucket[b].dtype);
+			for (k = 0; k < t->ctxs.n && good; k++) {
+				dvti_replica *replica = dvti_trainer_at(t, o->order[at], k);
+				good = dvti_write_host(function, replica->gradient, from) == DVT_OK;
+				dvti_written(replica->gradient);
+				replica->weight->grad_holds = DVTI_GRAD_SUM;
+			}
+		}
+	return good;
+}
+
+/* Starts the next bucket in the step. With `values`, those of the gradients: backward may have run
+   since some were packed. Otherwise no rank uses them. */
+static bool dvti_buckets_start_late(const char *function, const dvt_trainer *t, bool values) {
+	dvti_buckets *o = t->buckets;
+	dvti_bucket *b = &o->bucket[o->started];
+	int at;
+	for (at = b->first; at < b->end && values; at++)
+		if (!dvti_bucket_pack(function, b, &o->leaf[o->order[at]],
+							  dvti_trainer_at(t, o->order[at], 0)->gradient))
+			return false;
+	if (!b->own) {
+		b->own = dvti_bucket_array(function, b);
+		if (!b->own || !dvt_fill(b->own, 0))
+			return false;
+	}
+	return dvti_buckets_start_next(function, o);
+}
+
+DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
+									const dvti_rank_state *all, bool *summed) {
+	dvti_buckets *o = t->buckets;
+	dvt_status status = DVT_OK;
+	int most = 0, r, differs = -1;
+	*summed = false;
+	for (r = 0; r < dvt_num_ranks(); r++) {
+		most = DVTI_MAX(most, all[r].started);
+		if (!all[r].same && differs < 0)
+			differs = r;
+	}
+	if (!most && o->shapes == all[0].shapes) /* DVT_GRAD_ADD, or no backward */
+		return DVT_OK;
+	if (o->n_buckets && differs < 0)
+		most = o->n_buckets;
+	while (o->started < most)
+		if (!dvti_buckets_start_late(function, t, differs < 0))
+			return dvti_failure();
+	status = dvti_buckets_await(function, o);
+	if (status == DVT_OK && o->n_buckets && differs < 0) {
+		o->misses = 0;
+		*summed = dvti_buckets_write(function, t);
+		return *summed ? DVT_OK : dvti_failure();
+	}
+	if (status == DVT_OK && o->n_buckets) {
+		dvti_buckets_drop_plan(o);
+		if (++o->misses == DVTI_BUCKET_MISSES) {
+			o->off_bytes = t->bucket_bytes;
+			dvti_log(DVT_LOG_INFO,
+					 "%s: gradients of rank %d changed after backward had completed them, so from "
+					 "now on they are sent in the step; dvt_trainer_set_bucket_bytes can change "
+					 "that",
+					 function, differs);
+		}
+	}
+	return status;
+}
+
+/* ---- the plan ---- */
+static int dvti_bucket_compare(const void *a, const void *b) {
+	const uintptr_t x = (uintptr_t)((const dvti_bucket_weight *)a)->weight;
+	const uintptr_t y = (uintptr_t)((const dvti_bucket_weight *)b)->weight;
+	return x < y ? -1 : x > y;
+}
+
+/* Looks up the weights, which may have been replaced since the last step. */
+static void dvti_buckets_look(const dvt_trainer *t) {
+	dvti_buckets *o = t->buckets;
+	bool sorted = true;
+	int i;
+	for (i = 0; i < t->n; i++) {
+		const int number = o->weight[i].i;
+		const dvt_array *weight =
+			t->trained[number].taken ? dvti_trainer_at(t, number, 0)->weight : NULL;
+		o->weight[i].weight = weight;
+		if (i && (uintptr_t)o->weight[i - 1].weight > (uintptr_t)weight)
+			sorted = false;
+	}
+	if (!sorted)
+		qsort(o->weight, (size_t)t->n, sizeof *o->weight, dvti_bucket_compare);
+}
+
+/* Writes the order of this rank to `out`: first the gradients in the order of their completion,
+   then the others from the last parameter to the first; then -1. */
+static void dvti_buckets_order(const dvt_trainer *t, int32_t *out) {
+	const dvti_buckets *o = t->buckets;
+	int i, n = 0;
+	for (i = 0; i < o->heard; i++)
+		if (dvti_bucket_sums(t, o->order[i]))
+			out[n++] = o->order[i];
+	for (i = t->n - 1; i >= 0; i--)
+		if (dvti_bucket_sums(t, i) && !o->leaf[i].heard)
+			out[n++] = i;
+	while (n < t->n)
+		out[n++] = -1;
+}
+
+/* Adds parameter i to the last bucket, or to a new one. */
+static bool dvti_buckets_append(const char *function, const dvt_trainer *t, int i, int at) {
+	dvti_buckets *o = t->buckets;
+	const dvt_array *gradient = dvti_trainer_at(t, i, 0)->gradient;
+	dvti_bucket *b = o->n_buckets ? &o->bucket[o->n_buckets - 1] : NULL;
+	if (!b || b->dtype != gradient->dtype ||
+		b->size * dvt_dtype_size(b->dtype) + dvt_nbytes(gradient) > o->bytes) {
+		if (!dvti_grow((void **)&o->bucket, &o->capacity, (size_t)o->n_buckets + 1,
+					   sizeof *o->bucket)) {
+			dvti_fail_memory(function, (o->n_buckets + 1) * (int64_t)sizeof *o->bucket);
+			return false;
+		}
+		b = &o->bucket[o->n_buckets++];
+		memset(b, 0, sizeof *b);
+		b->dtype = gradient->dtype;
+		b->first = b->end = at;
+	}
+	o->order[at] = i;
+	o->leaf[i].bucket = o->n_buckets - 1;
+	o->leaf[i].at = b->size;
+	b->size += dvt_size(gradient);
+	b->end++;
+	b->missing++;
+	return true;
+}
+
+/* Makes the plan of rank 0, if all ranks can use one and rank 0 has heard a backward pass. */
+static dvt_status dvti_buckets_new_plan(const char *function, const dvt_trainer *t,
+										const dvti_rank_state *all) {
+	dvti_buckets *o = t->buckets;
+	dvt_array *order;
+	int32_t *number;
+	int r, i;
+	for (r = 0; r < dvt_num_ranks(); r++)
+		if (!all[r].bucket_bytes)
+			return DVT_OK;
+	if (!all[0].heard)
+		return DVT_OK;
+	order = dvt_empty(DVT_SHAPE(t->n + 1), DVT_I32, dvt_cpu());
+	if (!order)
+		return dvti_failure();
+	number = (int32_t *)dvt_data(order);
+	number[t->n] = dvti_buckets_plans;
+	dvti_buckets_order(t, number);
+	if (dvti_ranks_broadcast(function, order, 0) != DVT_OK)
+		return dvti_failure();
+	o->bytes = all[0].bucket_bytes;
+	o->shapes = all[0].shapes;
+	o->number = number[t->n];
+	dvti_buckets_plans = (o->number + 1) % (DVTI_RANK_TAGS / 2 - 1);
+	for (i = 0; i < t->n; i++)
+		o->leaf[i].bucket = -1;
+	for (i = 0; i < t->n && number[i] >= 0; i++)
+		if (!dvti_buckets_append(function, t, number[i], i))
+			return dvti_failure();
+	return DVT_OK;
+}
+
+DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t,
+									 const dvti_rank_state *all) {
+	dvti_buckets *o = t->buckets;
+	dvt_status status = DVT_OK;
+	int r;
+	for (r = 0; r < dvt_num_ranks() && o->n_buckets; r++)
+		if (!all[r].bucket_bytes || all[0].bucket_bytes != o->bytes)
+			dvti_buckets_drop_plan(o);
+	if (!o->n_buckets)
+		status = dvti_buckets_new_plan(function, t, all);
+	dvti_buckets_reset(o);
+	dvti_buckets_look(t);
+	dvti_buckets_reap();
+	return status;
+}
+
+#undef DVTI_BUCKET_MISSES
+#endif
+/* ==== end dvt_bucket_step.c ==== */
+/* ==== begin src/7_train/dvt_buckets.c ==== */
+/* Sums over ranks while backward runs. Gradients are grouped into buckets, in the order in which
+   backward completes them. A bucket goes through three stages; each backward pass moves all buckets
+   on whenever another gradient is complete, and the step waits for the rest:
+
+     started   own gradients are packed; their slices are on the way to the ranks that add them
+     added     the slices of all ranks have arrived, and the sum is on the way to all ranks
+     complete  the sums of all slices have arrived
+
+   All ranks start the buckets in one order, so messages match without numbers of their own. The
+   order of additions is that of dvti_ranks_merge, so the bits are equal too.
+
+   A rank cannot know that a backward pass is the last one before the step. So the step compares the
+   gradients with those that were sent, bit by bit. If they differ on any rank, because of another
+   backward pass or a change by the caller, all ranks complete the buckets that any rank has
+   started, drop them, and sum as if nothing had been sent. Two such steps in a row end the use of
+   buckets. Attached gradients are those of this rank until the step writes the sums. */
+#ifdef DEVTENSOR_LINES
+#line 19 "src/7_train/dvt_buckets.c"
+#endif
+
+#if defined(DEVTENSOR_MPI)
+static dvti_buckets *dvti_buckets_list;
+
+/* ---- one bucket ---- */
+static void dvti_bucket_clear(dvti_bucket *b) {
+	dvti_ranks_land(b->slices);
+	dvti_ranks_land(b->sums);
+	dvti_ranks_land(b->sent);
+	b->slices = b->sums = b->sent = NULL;
+	dvti_disown(b->own);
+	dvti_disown(b->sum);
+	dvti_disown(b->result);
+	b->own = b->sum = b->result = NULL;
+	dvti_free(b->in);
+	b->in = NULL;
+	b->missing = b->end - b->first;
+}
+
+DVTI_FN dvt_array *dvti_bucket_array(const char *function, const dvti_bucket *b) {
+	return (dvt_array *)dvti_own(dvti_array_new(function, DVT_SHAPE(b->size), b->dtype, dvt_cpu()));
+}
+
+DVTI_FN bool dvti_bucket_pack(const char *function, dvti_bucket *b, const dvti_bucket_leaf *leaf,
+							  dvt_array *gradient) {
+	dvt_array *view;
+	if (!b->own)
+		b->own = dvti_bucket_array(function, b);
+	view = b->own ? dvt_slice(b->own, 0, leaf->at, leaf->at + dvt_size(gradient), 1) : NULL;
+	view = view ? dvt_reshape(view, gradient->shape) : NULL;
+	return view && dvt_copy_into(view, gradient);
+}
+
+/* How memory is divided among the messages to or from the ranks. */
+typedef enum dvti_bucket_layout {
+	DVTI_BUCKET_WHOLE, /* the bucket: each rank has its slice */
+	DVTI_BUCKET_ROWS,  /* this rank's slice, once for each rank */
+	DVTI_BUCKET_ONE    /* this rank's slice, the same for all */
+} dvti_bucket_layout;
+
+static void dvti_bucket_messages(const dvti_bucket *b, dvti_message *message, char *at,
+								 dvti_bucket_layout layout) {
+	const int64_t size = dvt_dtype_size(b->dtype);
+	const int rank = dvt_rank();
+	const int64_t own = dvti_rank_row(b->size, rank + 1) - dvti_rank_row(b->size, rank);
+	int r;
+	for (r = 0; r < dvt_num_ranks() && at; r++) {
+		const int64_t first = dvti_rank_row(b->size, r), end = dvti_rank_row(b->size, r + 1);
+		message[r].at = at + (layout == DVTI_BUCKET_WHOLE  ? first * size
+							  : layout == DVTI_BUCKET_ROWS ? r * own * size
+														   : 0);
+		message[r].bytes = (layout == DVTI_BUCKET_WHOLE ? end - first : own) * size;
+	}
+}
+
+/* Starts messages from `out` and to `in`; NULL: none. */
+static dvti_flight *dvti_bucket_post(const char *function, const dvti_bucket *b, int tag, char *out,
+									 dvti_bucket_layout out_layout, char *in,
+									 dvti_bucket_layout in_layout) {
+	const size_t n = (size_t)dvt_num_ranks();
+	dvti_message *message = (dvti_message *)dvti_alloc_zero(2 * n * sizeof *message);
+	dvti_flight *flight;
+	if (!message) {
+		dvti_fail_memory(function, (int64_t)(2 * n * sizeof *message));
+		return NULL;
+	}
+	dvti_bucket_messages(b, message, out, out_layout);
+	dvti_bucket_messages(b, message + n, in, in_layout);
+	flight = dvti_ranks_post(function, tag, message, message + n);
+	dvti_free(message);
+	return flight;
+}
+
+/* Sends the slices of a packed bucket, and expects those of the other ranks and all sums. */
+static bool dvti_bucket_start(const char *function, dvti_bucket *b, int number) {
+	const int64_t size = dvt_dtype_size(b->dtype);
+	const int64_t first = dvti_rank_row(b->size, dvt_rank()) * size;
+	const int64_t own = dvti_rank_row(b->size, dvt_rank() + 1) * size - first;
+	char *from;
+	b->in = (char *)dvti_alloc((size_t)(own * dvt_num_ranks()));
+	b->result = dvti_bucket_array(function, b);
+	if (b->result && !b->in)
+		dvti_fail_memory(function, own * dvt_num_ranks());
+	if (!b->result || !b->in)
+		return false;
+	from = (char *)dvt_data(b->own);
+	if (own)
+		memcpy(b->in + own * dvt_rank(), from + first, (size_t)own);
+	b->slices = dvti_bucket_post(function, b, 2 * number + 1, from, DVTI_BUCKET_WHOLE, b->in,
+								 DVTI_BUCKET_ROWS);
+	if (b->slices)
+		b->sums = dvti_bucket_post(function, b, 2 * number + 2, NULL, DVTI_BUCKET_ONE,
+								   (char *)dvt_data(b->result), DVTI_BUCKET_WHOLE);
+	return b->sums != NULL;
+}
+
+/* Adds the slices that have arrived, and sends the sum. */
+static bool dvti_bucket_add(const char *function, dvti_bucket *b, int number) {
+	const int64_t size = dvt_dtype_size(b->dtype), first = dvti_rank_row(b->size, dvt_rank());
+	const int64_t length = dvti_rank_row(b->size, dvt_rank() + 1) - first;
+	b->sum = dvti_ranks_add(function, b->dtype, length, b->in);
+	if (!b->sum)
+		return false;
+	if (length)
+		memcpy((char *)dvt_data(b->result) + first * size, dvt_data(b->sum),
+			   (size_t)(length * size));
+	b->sent = dvti_bucket_post(function, b, 2 * number + 2, (char *)dvt_data(b->sum),
+							   DVTI_BUCKET_ONE, NULL, DVTI_BUCKET_WHOLE);
+	return b->sent != NULL;
+}
+
+/* ---- all buckets of a trainer ---- */
+/* Moves the buckets on as far as messages have arrived. */
+static bool dvti_buckets_move(const char *function, dvti_buckets *o) {
+	dvt_status status = DVT_OK;
+	while (o->added < o->started &&
+		   dvti_ranks_arrived(function, o->bucket[o->added].slices, &status)) {
+		if (!dvti_bucket_add(function, &o->bucket[o->added], o->number))
+			return false;
+		o->added++;
+	}
+	while (status == DVT_OK && o->complete < o->added &&
+		   dvti_ranks_arrived(function, o->bucket[o->complete].sums, &status) &&
+		   dvti_ranks_arrived(function, o->bucket[o->complete].sent, &status))
+		o->complete++;
+	return status == DVT_OK;
+}
+
+DVTI_FN bool dvti_buckets_start_next(const char *function, dvti_buckets *o) {
+	if (!dvti_bucket_start(function, &o->bucket[o->started], o->number))
+		return false;
+	o->started++;
+	return true;
+}
+
+DVTI_FN dvt_status dvti_buckets_await(const char *function, dvti_buckets *o) {
+	dvt_status status = DVT_OK;
+	for (; o->added < o->started && status == DVT_OK; o->added += status == DVT_OK) {
+		status = dvti_ranks_await(function, o->bucket[o->added].slices);
+		if (status == DVT_OK && !dvti_bucket_add(function, &o->bucket[o->added], o->number))
+			status = dvti_failure();
+	}
+	for (; o->complete < o->added && status == DVT_OK; o->complete += status == DVT_OK) {
+		status = dvti_ranks_await(function, o->bucket[o->complete].sums);
+		if (status == DVT_OK)
+			status = dvti_ranks_await(function, o->bucket[o->complete].sent);
+	}
+	return status;
+}
+
+DVTI_FN void dvti_buckets_reset(dvti_buckets *o) {
+	int i;
+	for (i = 0; i < o->n_buckets; i++)
+		dvti_bucket_clear(&o->bucket[i]);
+	for (i = 0; i < o->n; i++)
+		o->leaf[i].heard = false;
+	o->heard = o->started = o->added = o->complete = 0;
+	o->changed = false;
+}
+
+DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o) {
+	dvti_buckets_reset(o);
+	o->n_buckets = 0;
+}
+
+static void dvti_buckets_destroy(dvti_buckets *o) {
+	dvti_buckets_drop_plan(o);
+	dvti_free(o->bucket);
+	dvti_free(o->leaf);
+	dvti_free(o->weight);
+	dvti_free(o->order);
+	dvti_free(o);
+}
+
+DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
+	dvti_buckets *o;
+	const size_t n = (size_t)t->n;
+	int i;
+	if (t->buckets)
+		return DVT_OK;
+	o = (dvti_buckets *)dvti_alloc_zero(sizeof *o);
+	if (o) {
+		o->leaf = (dvti_bucket_leaf *)dvti_alloc_zero(n * sizeof *o->leaf);
+		o->weight = (dvti_bucket_weight *)dvti_alloc_zero(n * sizeof *o->weight);
+		o->order = (int *)dvti_alloc_zero(n * sizeof *o->order);
+	}
+	if (!o || !o->leaf || !o->weight || !o->order) {
+		if (o)
+			dvti_buckets_destroy(o);
+		return dvti_fail_memory(function, (int64_t)(sizeof *o + n * sizeof *o->leaf));
+	}
+	for (i = 0; i < t->n; i++)
+		o->weight[i].i = i;
+	o->n = t->n;
+	o->off_bytes = -1;
+	o->listed = true;
+	o->next = dvti_buckets_list;
+	t->buckets = dvti_buckets_list = o;
+	return DVT_OK;
+}
+
+DVTI_FN void dvti_buckets_reap(void) {
+	dvti_buckets **at = &dvti_buckets_list, *o;
+	while ((o = *at) != NULL) {
+		if (!dvti_atomic_load(&o->orphan) || o->complete < o->started) {
+			at = &o->next;
+			continue;
+		}
+		*at = o->next;
+		dvti_buckets_destroy(o);
+	}
+}
+
+DVTI_FN void dvti_buckets_free(dvti_buckets *o) {
+	if (o && o->listed) /* perhaps in another thread, which must not call MPI */
+		dvti_atomic_store(&o->orphan, 1);
+	else if (o)
+		dvti_buckets_destroy(o);
+}
+
+DVTI_FN dvt_status dvti_buckets_end(const char *function) {
+	dvt_status status = DVT_OK;
+	dvti_buckets *o;
+	for (o = dvti_buckets_list; o && status == DVT_OK; o = o->next)
+		status = dvti_buckets_await(function, o);
+	while (status == DVT_OK && (o = dvti_buckets_list) != NULL) {
+		dvti_buckets_list = o->next;
+		o->listed = false;
+		dvti_buckets_drop_plan(o);
+		if (dvti_atomic_load(&o->orphan))
+			dvti_buckets_destroy(o);
+	}
+	dvti_watch_gradients(NULL);
+	return status;
+}
+
+/* ---- while backward runs ---- */
+/* Returns the number of the parameter with this weight; -1: none. */
+static int dvti_buckets_find(const dvti_buckets *o, const dvt_array *weight) {
+	int low = 0, high = o->n;
+	while (low < high) {
+		const int middle = low + (high - low) / 2;
+		if ((uintptr_t)o->weight[middle].weight < (uintptr_t)weight)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < o->n && o->weight[low].weight == weight ? o->weight[low].i : -1;
+}
+
+/* Packs a complete gradient, and starts the bucket that it completes. */
+static bool dvti_buckets_take(const char *function, dvti_buckets *o, int i, dvt_array *gradient) {
+	dvti_bucket_leaf *leaf = &o->leaf[i];
+	dvti_bucket *b = o->n_buckets && leaf->bucket >= 0 ? &o->bucket[leaf->bucket] : NULL;
+	const bool again = leaf->heard;
+	if (!again && !o->n_buckets)
+		o->order[o->heard++] = i;
+	leaf->heard = true;
+	if (!b || o->changed || leaf->bucket < o->started || gradient->dtype != b->dtype ||
+		leaf->at + dvt_size(gradient) > b->size) {
+		o->changed = o->changed || b != NULL;
+		return true;
+	}
+	if (!dvti_bucket_pack(function, b, leaf, gradient))
+		return false;
+	b->missing -= !again;
+	while (o->started < o->n_buckets && !o->bucket[o->started].missing)
+		if (!dvti_buckets_start_next(function, o))
+			return false;
+	return true;
+}
+
+static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
+							  dvt_array *gradient) {
+	dvt_scope_guard scope = dvt_scope_begin();
+	const dvti_float_mode mode = dvti_float_mode_begin();
+	const bool host = dvti_is_host_memory(dvt_ctx_of(gradient));
+	bool good = true;
+	dvti_buckets *o;
+	int i;
+	for (o = dvti_buckets_list; o && good; o = o->next) {
+		i = host && !dvti_atomic_load(&o->orphan) ? dvti_buckets_find(o, leaf) : -1;
+		good = (i < 0 || dvti_buckets_take(function, o, i, gradient)) &&
+			   dvti_buckets_move(function, o);
+	}
+	dvti_float_mode_end(&mode);
+	dvt_scope_end(&scope);
+	(void)user;
+	return good;
+}
+
+DVTI_FN void dvti_buckets_begin(void) {
+	static const dvti_grad_watch watch = {dvti_buckets_hear, NULL};
+	dvti_watch_gradients(&watch);
+}
+#else
+DVTI_FN void dvti_buckets_free(dvti_buckets *buckets) {
+	(void)buckets;
+}
+
+DVTI_FN dvt_status dvti_buckets_end(const char *function) {
+	(void)function;
+	return DVT_OK;
+}
+#endif
+/* ==== end dvt_buckets.c ==== */
+#ifdef DEVTENSOR_LINES
+#line 305 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -67819,7 +68793,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 302 "src/devtensor_spine.h"
+#line 307 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -69025,7 +69999,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 307 "src/devtensor_spine.h"
+#line 312 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -70967,7 +71941,9 @@ DVT_API dvt_status dvt_distributed_end(void) {
 	dvt_status status;
 	if (!dvti_ranks_on())
 		return DVT_OK;
-	status = dvt_barrier_ranks();
+	status = dvti_buckets_end("dvt_distributed_end");
+	if (status == DVT_OK)
+		status = dvt_barrier_ranks();
 	dvti_ranks_stop(status == DVT_OK);
 	return status;
 }
@@ -71075,49 +72051,69 @@ static bool dvti_merge_pack(const dvti_rank_merge *m, char *out) {
 	return true;
 }
 
+/* Adds the slice of a sum with that place in the tree to `all`. */
+static bool dvti_merge_insert(const char *function, dvti_part_batch *all, int start, int level,
+							  dvt_dtype dtype, int64_t length, const char *in) {
+	dvt_array *x = dvti_array_new(function, DVT_SHAPE(length), dtype, dvt_cpu());
+	dvti_part_sum one;
+	one.start = start;
+	one.level = level;
+	one.column = (dvt_array **)dvti_alloc_zero(sizeof *one.column);
+	if (x && !one.column)
+		dvti_fail_memory(function, (int64_t)sizeof *one.column);
+	if (x && one.column && (!length || dvti_write_host(function, x, in) == DVT_OK)) {
+		one.column[0] = (dvt_array *)dvti_own(x);
+		return dvti_part_insert(function, all, one, 1, true);
+	}
+	dvti_free(one.column);
+	return false;
+}
+
+/* Returns the only sum of `all`, owned, and frees the others. NULL on errors. */
+static dvt_array *dvti_merge_end(const char *function, dvti_part_batch *all, bool good) {
+	dvt_array *sum = NULL;
+	if (good && all->n == 1) {
+		sum = all->sum[0].column[0];
+		all->sum[0].column[0] = NULL;
+	} else if (good) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: the parts of the ranks do not make a whole batch; all ranks must make the "
+				  "same calls",
+				  function);
+	}
+	while (all->n)
+		dvti_part_sum_free(&all->sum[--all->n], 1);
+	dvti_free(all->sum);
+	return sum;
+}
+
 /* Adds the slices of all sums, which are in `in` by ranks. Returns the sum, owned; NULL on
    errors. */
 static dvt_array *dvti_merge_add(const dvti_rank_merge *m, const char *in) {
 	int64_t length = dvti_slice_length(m, dvt_rank());
 	dvti_part_batch all;
-	dvt_array *sum = NULL;
 	bool good = true;
 	int r, j;
 	memset(&all, 0, sizeof all);
 	all.parts = m->p->parts;
 	all.rows = m->p->rows;
 	for (r = 0; r < dvt_num_ranks(); r++)
-		for (j = 0; j < m->sums[r].n && good; j++, in += length * m->size) {
-			dvt_array *x = dvti_array_new(m->function, DVT_SHAPE(length), m->dtype, dvt_cpu());
-			dvti_part_sum one;
-			one.start = m->sums[r].at[j][0];
-			one.level = m->sums[r].at[j][1];
-			one.column = (dvt_array **)dvti_alloc_zero(sizeof *one.column);
-			good = x && one.column;
-			if (good && length)
-				good = dvti_write_host(m->function, x, in) == DVT_OK;
-			if (x && !one.column)
-				dvti_fail_memory(m->function, (int64_t)sizeof *one.column);
-			if (good) {
-				one.column[0] = (dvt_array *)dvti_own(x);
-				good = dvti_part_insert(m->function, &all, one, 1, true);
-			} else {
-				dvti_free(one.column);
-			}
-		}
-	if (good && all.n == 1) {
-		sum = all.sum[0].column[0];
-		all.sum[0].column[0] = NULL;
-	} else if (good) {
-		dvti_fail(DVT_ERR_VALUE,
-				  "%s: the parts of the ranks do not make a whole batch; all ranks must make the "
-				  "same calls",
-				  m->function);
-	}
-	while (all.n)
-		dvti_part_sum_free(&all.sum[--all.n], 1);
-	dvti_free(all.sum);
-	return sum;
+		for (j = 0; j < m->sums[r].n && good; j++, in += length * m->size)
+			good = dvti_merge_insert(m->function, &all, m->sums[r].at[j][0], m->sums[r].at[j][1],
+									 m->dtype, length, in);
+	return dvti_merge_end(m->function, &all, good);
+}
+
+DVTI_FN dvt_array *dvti_ranks_add(const char *function, dvt_dtype dtype, int64_t length,
+								  const char *in) {
+	dvti_part_batch all;
+	bool good = true;
+	int r;
+	memset(&all, 0, sizeof all);
+	all.rows = all.parts = dvt_num_ranks();
+	for (r = 0; r < all.parts && good; r++, in += length * dvt_dtype_size(dtype))
+		good = dvti_merge_insert(function, &all, r, 0, dtype, length, in);
+	return dvti_merge_end(function, &all, good);
 }
 
 /* Sums all columns of one dtype. Returns the flat result, owned; NULL on errors. */
@@ -71409,7 +72405,21 @@ DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
 	return status;
 }
 
-DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
+DVT_API dvt_status dvt_trainer_set_bucket_bytes(dvt_trainer *trainer, int64_t bytes) {
+	static const char *const function = "dvt_trainer_set_bucket_bytes";
+	if (!trainer)
+		return dvti_null(function, "trainer");
+	if (bytes < 0)
+		return dvti_fail(DVT_ERR_RANGE, "%s: bytes is %lld; expected a size, or 0 (off)", function,
+						 (long long)bytes);
+	trainer->bucket_bytes = bytes;
+	return DVT_OK;
+}
+
+#if defined(DEVTENSOR_MPI)
+/* ---- the sum of a step ---- */
+/* Sums all gradients in host memory, after backward. */
+static dvt_status dvti_ranks_sum_host(const char *function, const dvt_trainer *t) {
 	const size_t bytes = (size_t)(t->n + 1) * sizeof(dvt_array *);
 	dvt_array **like = (dvt_array **)dvti_alloc_zero(bytes);
 	dvti_part_batch p;
@@ -71436,6 +72446,81 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
 	dvti_free(like);
 	return good ? DVT_OK : dvti_failure();
 }
+
+/* Returns a hash of the gradients that this rank sums: FNV-1a, over numbers instead of bytes. 0:
+   there are none. */
+static uint64_t dvti_rank_shapes(const dvt_trainer *t) {
+	uint64_t hash = 0;
+	int i;
+	for (i = 0; i < t->n; i++)
+		if (t->trained[i].taken && !t->trained[i].summed) {
+			const dvt_array *x = dvti_trainer_at(t, i, 0)->gradient;
+			hash = hash ? hash : UINT64_C(1469598103934665603);
+			hash = (hash ^ (uint64_t)i) * UINT64_C(1099511628211);
+			hash = (hash ^ (uint64_t)x->dtype) * UINT64_C(1099511628211);
+			hash = (hash ^ (uint64_t)dvt_size(x)) * UINT64_C(1099511628211);
+		}
+	return hash;
+}
+
+/* Tells all ranks the state of this one. Checks that all sum the same gradients. */
+static dvt_status dvti_ranks_compare(const char *function, const dvt_trainer *t,
+									 dvti_rank_state *all) {
+	dvti_rank_state own;
+	dvt_status status;
+	int r;
+	memset(&own, 0, sizeof own);
+	own.shapes = dvti_rank_shapes(t);
+	dvti_buckets_report(t, &own);
+	dvti_rank_devices_report(t, &own);
+	status = dvti_ranks_gather(function, &own, sizeof own, all);
+	for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
+		if (all[r].shapes != own.shapes)
+			status = dvti_fail(DVT_ERR_VALUE,
+							   "%s: ranks %d and %d have gradients of other parameters or shapes; "
+							   "all ranks must train the same parameters of the same net",
+							   function, dvt_rank(), r);
+	return status;
+}
+
+DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
+	const int64_t bytes = dvt_num_ranks() * (int64_t)sizeof(dvti_rank_state);
+	dvti_rank_state *all;
+	dvt_status status;
+	bool summed = false, idle = true;
+	int r;
+	if (t->parts && t->parts->parts) /* dvti_parts_finish has summed all */
+		return DVT_OK;
+	all = (dvti_rank_state *)dvti_alloc((size_t)bytes);
+	if (!all)
+		return dvti_fail_memory(function, bytes);
+	status = dvti_buckets_make(function, t);
+	if (status == DVT_OK)
+		status = dvti_ranks_compare(function, t, all);
+	for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
+		idle = idle && !all[r].shapes && !all[r].started;
+	if (status == DVT_OK && idle) { /* dvt_trainer_allreduce has summed all */
+		dvti_free(all);
+		return DVT_OK;
+	}
+	if (status == DVT_OK)
+		status = dvti_buckets_sum(function, t, all, &summed);
+	if (status == DVT_OK && !summed)
+		status = dvti_rank_devices_sum(function, t, all, &summed);
+	if (status == DVT_OK && !summed)
+		status = dvti_ranks_sum_host(function, t);
+	if (status == DVT_OK)
+		status = dvti_buckets_plan(function, t, all);
+	dvti_free(all);
+	return status;
+}
+#else
+DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
+	(void)function;
+	(void)t;
+	return DVT_OK;
+}
+#endif
 /* ==== end dvt_distributed_trainer.c ==== */
 /* ==== begin src/7_train/dvt_mpi.c ==== */
 /* The transport between processes, over MPI: point-to-point messages only. Collective functions of
@@ -71444,7 +72529,7 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
 #line 3 "src/7_train/dvt_mpi.c"
 #endif
 
-#define DVTI_MPI_CHUNK ((int64_t)1 << 30) /* MPI counts bytes in an int */
+#define DVTI_MPI_CHUNK DVTI_FLIGHT_BYTES /* MPI counts bytes in an int */
 #define DVTI_MPI_TAG 17
 
 typedef struct dvti_mpi_state {
@@ -71460,6 +72545,10 @@ typedef struct dvti_mpi_state {
 } dvti_mpi_state;
 
 static dvti_mpi_state dvti_mpi;
+
+DVTI_FN double dvti_ranks_timeout(void) {
+	return (double)dvti_env_int("DEVTENSOR_RANK_TIMEOUT", 1, INT64_C(1000000000), 600);
+}
 
 DVTI_FN bool dvti_ranks_on(void) {
 	return dvti_mpi.on;
@@ -71529,12 +72618,15 @@ DVTI_FN dvt_status dvti_ranks_start(const char *function) {
 		registered = atexit(dvti_mpi_at_exit) == 0;
 	dvti_mpi.lost = 0;
 	dvti_mpi.on = true;
+	dvti_buckets_begin();
 	dvti_log(DVT_LOG_INFO, "%s: rank %d of %d is process %lld", function, dvti_mpi.rank,
 			 dvti_mpi.ranks, (long long)dvti_process_id());
 	return DVT_OK;
 }
 
 DVTI_FN void dvti_ranks_stop(bool whole) {
+	if (whole)
+		dvti_rank_devices_end();
 	dvti_mpi.busy = true;
 	if (!whole || dvti_mpi.lost)
 		MPI_Abort(dvti_mpi.comm, 1);
@@ -71544,15 +72636,64 @@ DVTI_FN void dvti_ranks_stop(bool whole) {
 		MPI_Finalize();
 }
 
-/* Tests all requests once: those of rank r are 2 r (receive) and 2 r + 1 (send). Returns how many
-   are open, or -1 with the error set. One call for all would not tell which one failed. */
-static int dvti_mpi_test(const char *function, MPI_Request *request, MPI_Status *status) {
+DVTI_FN void dvti_ranks_machine(char *name, int size) {
+	char text[MPI_MAX_PROCESSOR_NAME + 1] = "";
+	int length = 0;
+	MPI_Get_processor_name(text, &length);
+	snprintf(name, (size_t)size, "%s", text);
+}
+
+DVTI_FN void dvti_ranks_break(void) {
+	if (!dvti_mpi.lost)
+		dvti_mpi.lost = dvti_mpi.rank + 1;
+}
+
+/* Messages on their way. The requests of rank r are 2 r (receive) and 2 r + 1 (send); `expected`
+   has the bytes to receive from each rank. */
+struct dvti_flight {
+	MPI_Request *request;
+	MPI_Status *status;
+	int *expected;
+};
+
+static dvti_flight *dvti_flight_new(const char *function) {
+	const size_t n = (size_t)dvti_mpi.ranks;
+	const size_t bytes =
+		sizeof(dvti_flight) + n * (2 * sizeof(MPI_Status) + 2 * sizeof(MPI_Request) + sizeof(int));
+	dvti_flight *f = (dvti_flight *)dvti_alloc_zero(bytes);
+	size_t i;
+	if (!f) {
+		dvti_fail_memory(function, (int64_t)bytes);
+		return NULL;
+	}
+	f->request = (MPI_Request *)(void *)(f + 1);
+	f->status = (MPI_Status *)(void *)(f->request + 2 * n);
+	f->expected = (int *)(void *)(f->status + 2 * n);
+	for (i = 0; i < 2 * n; i++)
+		f->request[i] = MPI_REQUEST_NULL;
+	return f;
+}
+
+/* Gives up requests, whose memory the caller will free. */
+static void dvti_mpi_cancel(dvti_flight *f) {
+	int i;
+	for (i = 0; i < 2 * dvti_mpi.ranks; i++) {
+		if (f->request[i] == MPI_REQUEST_NULL)
+			continue;
+		MPI_Cancel(&f->request[i]);
+		MPI_Request_free(&f->request[i]);
+	}
+}
+
+/* Tests all requests once. Returns how many are open, or -1 with the error set. One call for all
+   would not tell which one failed. */
+static int dvti_mpi_test(const char *function, dvti_flight *f) {
 	int i, open = 0;
 	for (i = 0; i < 2 * dvti_mpi.ranks; i++) {
 		int done = 0, class_of = MPI_SUCCESS, code;
-		if (request[i] == MPI_REQUEST_NULL)
+		if (f->request[i] == MPI_REQUEST_NULL)
 			continue;
-		code = MPI_Test(&request[i], &done, &status[i]);
+		code = MPI_Test(&f->request[i], &done, &f->status[i]);
 		open += !done;
 		if (code == MPI_SUCCESS)
 			continue;
@@ -71571,12 +72712,48 @@ static int dvti_mpi_test(const char *function, MPI_Request *request, MPI_Status 
 	return open;
 }
 
-static dvt_status dvti_mpi_wait(const char *function, MPI_Request *request, MPI_Status *status) {
-	const double limit =
-		(double)dvti_env_int("DEVTENSOR_RANK_TIMEOUT", 1, INT64_C(1000000000), 600);
+/* Checks the lengths of the messages that have arrived. */
+static dvt_status dvti_mpi_check(const char *function, const dvti_flight *f) {
+	int r, bytes;
+	for (r = 0; r < dvti_mpi.ranks; r++) {
+		if (!f->expected[r])
+			continue;
+		MPI_Get_count(&f->status[2 * r], MPI_BYTE, &bytes);
+		if (bytes == f->expected[r])
+			continue;
+		dvti_mpi.lost = r + 1;
+		return dvti_fail(DVT_ERR_VALUE,
+						 "%s: rank %d sent %d bytes, and rank %d expects %d; all ranks must make "
+						 "the same calls in the same order, with the same shapes",
+						 function, r, bytes, dvti_mpi.rank, f->expected[r]);
+	}
+	return DVT_OK;
+}
+
+static dvt_status dvti_mpi_post(const char *function, int tag, const dvti_message *send,
+								const dvti_message *receive, int64_t at, dvti_flight *f) {
+	int r, code = MPI_SUCCESS, n;
+	for (r = 0; r < dvti_mpi.ranks && code == MPI_SUCCESS; r++) {
+		if (r == dvti_mpi.rank)
+			continue;
+		f->expected[r] = (int)DVTI_MAX(DVTI_MIN(receive[r].bytes - at, DVTI_MPI_CHUNK), 0);
+		n = (int)DVTI_MAX(DVTI_MIN(send[r].bytes - at, DVTI_MPI_CHUNK), 0);
+		if (f->expected[r])
+			code = MPI_Irecv(receive[r].at + at, f->expected[r], MPI_BYTE, r, tag, dvti_mpi.comm,
+							 &f->request[2 * r]);
+		if (n && code == MPI_SUCCESS)
+			code = MPI_Isend(send[r].at + at, n, MPI_BYTE, r, tag, dvti_mpi.comm,
+							 &f->request[2 * r + 1]);
+		dvti_mpi.bytes += n;
+	}
+	return code == MPI_SUCCESS ? DVT_OK : dvti_mpi_lost(function, r - 1, code);
+}
+
+static dvt_status dvti_mpi_wait(const char *function, dvti_flight *f) {
+	const double limit = dvti_ranks_timeout();
 	const double end = dvti_now() + limit;
 	int open, i, turns = 0;
-	while ((open = dvti_mpi_test(function, request, status)) > 0) {
+	while ((open = dvti_mpi_test(function, f)) > 0) {
 		if (++turns < 1000)
 			continue;
 		dvti_sleep(20e-6); /* with more processes than processors, the others must run */
@@ -71584,8 +72761,8 @@ static dvt_status dvti_mpi_wait(const char *function, MPI_Request *request, MPI_
 			break;
 	}
 	if (open <= 0)
-		return open ? dvti_failure() : DVT_OK;
-	for (i = 0; request[i] == MPI_REQUEST_NULL;) /* the first rank whose message is missing */
+		return open ? dvti_failure() : dvti_mpi_check(function, f);
+	for (i = 0; f->request[i] == MPI_REQUEST_NULL;) /* the first rank whose message is missing */
 		i++;
 	dvti_mpi.lost = i / 2 + 1;
 	return dvti_fail(DVT_ERR_RANK_LOST,
@@ -71595,96 +72772,89 @@ static dvt_status dvti_mpi_wait(const char *function, MPI_Request *request, MPI_
 					 function, dvti_mpi.rank, limit, i / 2);
 }
 
-/* Gives up requests, whose memory the caller will free. */
-static void dvti_mpi_cancel(MPI_Request *request) {
-	int i;
-	for (i = 0; i < 2 * dvti_mpi.ranks; i++) {
-		if (request[i] == MPI_REQUEST_NULL)
-			continue;
-		MPI_Cancel(&request[i]);
-		MPI_Request_free(&request[i]);
-	}
+/* Returns false, with the error set, after a rank was lost. */
+static bool dvti_mpi_whole(const char *function) {
+	if (dvti_mpi.lost)
+		dvti_fail(DVT_ERR_RANK_LOST,
+				  "%s: rank %d was lost earlier; start the run again from its last checkpoint",
+				  function, dvti_mpi.lost - 1);
+	return !dvti_mpi.lost;
 }
 
-/* Checks the lengths of the messages that have arrived. */
-static dvt_status dvti_mpi_check(const char *function, const MPI_Status *status,
-								 const int *expected) {
-	int r, bytes;
-	for (r = 0; r < dvti_mpi.ranks; r++) {
-		if (r == dvti_mpi.rank || !expected[r])
-			continue;
-		MPI_Get_count((MPI_Status *)&status[2 * r], MPI_BYTE, &bytes);
-		if (bytes == expected[r])
-			continue;
-		dvti_mpi.lost = r + 1;
-		return dvti_fail(DVT_ERR_VALUE,
-						 "%s: rank %d sent %d bytes, and rank %d expects %d; all ranks must make "
-						 "the same calls in the same order, with the same shapes",
-						 function, r, bytes, dvti_mpi.rank, expected[r]);
-	}
-	return DVT_OK;
+DVTI_FN dvti_flight *dvti_ranks_post(const char *function, int tag, const dvti_message *send,
+									 const dvti_message *receive) {
+	dvti_flight *f = dvti_mpi_whole(function) ? dvti_flight_new(function) : NULL;
+	dvt_status status;
+	if (!f)
+		return NULL;
+	dvti_mpi.busy = true;
+	status = dvti_mpi_post(function, DVTI_MPI_TAG + tag, send, receive, 0, f);
+	dvti_mpi.busy = false;
+	if (status == DVT_OK)
+		return f;
+	dvti_ranks_land(f);
+	return NULL;
 }
 
-static dvt_status dvti_mpi_round(const char *function, const dvti_message *send,
-								 const dvti_message *receive, int64_t at, MPI_Request *request,
-								 MPI_Status *status, int *expected) {
-	dvt_status result = DVT_OK;
-	int r, code = MPI_SUCCESS, n;
-	for (r = 0; r < 2 * dvti_mpi.ranks; r++)
-		request[r] = MPI_REQUEST_NULL;
-	for (r = 0; r < dvti_mpi.ranks && code == MPI_SUCCESS; r++) {
-		if (r == dvti_mpi.rank)
-			continue;
-		expected[r] = (int)DVTI_MAX(DVTI_MIN(receive[r].bytes - at, DVTI_MPI_CHUNK), 0);
-		n = (int)DVTI_MAX(DVTI_MIN(send[r].bytes - at, DVTI_MPI_CHUNK), 0);
-		if (expected[r])
-			code = MPI_Irecv(receive[r].at + at, expected[r], MPI_BYTE, r, DVTI_MPI_TAG,
-							 dvti_mpi.comm, &request[2 * r]);
-		if (n && code == MPI_SUCCESS)
-			code = MPI_Isend(send[r].at + at, n, MPI_BYTE, r, DVTI_MPI_TAG, dvti_mpi.comm,
-							 &request[2 * r + 1]);
-		dvti_mpi.bytes += n;
+DVTI_FN bool dvti_ranks_arrived(const char *function, dvti_flight *f, dvt_status *status) {
+	int open;
+	*status = DVT_OK;
+	if (!dvti_mpi_whole(function)) {
+		*status = dvti_failure();
+		return false;
 	}
-	if (code != MPI_SUCCESS)
-		result = dvti_mpi_lost(function, r - 1, code);
-	if (result == DVT_OK)
-		result = dvti_mpi_wait(function, request, status);
-	if (result != DVT_OK)
-		dvti_mpi_cancel(request);
-	return result == DVT_OK ? dvti_mpi_check(function, status, expected) : result;
+	dvti_mpi.busy = true;
+	open = dvti_mpi_test(function, f);
+	if (open <= 0)
+		*status = open ? dvti_failure() : dvti_mpi_check(function, f);
+	dvti_mpi.busy = false;
+	return open == 0 && *status == DVT_OK;
+}
+
+DVTI_FN dvt_status dvti_ranks_await(const char *function, dvti_flight *f) {
+	dvt_status status;
+	if (!dvti_mpi_whole(function))
+		return dvti_failure();
+	dvti_mpi.busy = true;
+	status = dvti_mpi_wait(function, f);
+	dvti_mpi.busy = false;
+	return status;
+}
+
+DVTI_FN void dvti_ranks_land(dvti_flight *f) {
+	if (!f)
+		return;
+	dvti_mpi.busy = true;
+	dvti_mpi_cancel(f);
+	dvti_mpi.busy = false;
+	dvti_free(f);
 }
 
 DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message *send,
 									   const dvti_message *receive) {
-	const int n = dvti_mpi.ranks;
-	const size_t bytes =
-		(size_t)n * (2 * sizeof(MPI_Request) + 2 * sizeof(MPI_Status) + sizeof(int));
 	int64_t most = 0, at;
-	dvt_status result = DVT_OK;
-	MPI_Request *request;
+	dvt_status status = DVT_OK;
+	dvti_flight *f;
 	int r;
-	if (dvti_mpi.lost)
-		return dvti_fail(DVT_ERR_RANK_LOST,
-						 "%s: rank %d was lost earlier; start the run again from its last "
-						 "checkpoint",
-						 function, dvti_mpi.lost - 1);
-	request = (MPI_Request *)dvti_alloc_zero(bytes);
-	if (!request)
-		return dvti_fail_memory(function, (int64_t)bytes);
-	for (r = 0; r < n; r++)
+	if (!dvti_mpi_whole(function))
+		return dvti_failure();
+	f = dvti_flight_new(function);
+	if (!f)
+		return dvti_failure();
+	for (r = 0; r < dvti_mpi.ranks; r++)
 		most = DVTI_MAX(most, DVTI_MAX(send[r].bytes, receive[r].bytes));
 	if (send[dvti_mpi.rank].bytes)
 		memcpy(receive[dvti_mpi.rank].at, send[dvti_mpi.rank].at,
 			   (size_t)send[dvti_mpi.rank].bytes);
 	dvti_mpi.busy = true;
-	for (at = 0; at < most && result == DVT_OK; at += DVTI_MPI_CHUNK) {
-		MPI_Status *status = (MPI_Status *)(void *)(request + 2 * n);
-		result = dvti_mpi_round(function, send, receive, at, request, status,
-								(int *)(void *)(status + 2 * n));
+	for (at = 0; at < most && status == DVT_OK; at += DVTI_MPI_CHUNK) {
+		status = dvti_mpi_post(function, DVTI_MPI_TAG, send, receive, at, f);
+		if (status == DVT_OK)
+			status = dvti_mpi_wait(function, f);
 	}
 	dvti_mpi.busy = false;
-	dvti_free(request);
-	return result;
+	dvti_ranks_land(f);
+	return status;
 }
 #else
 DVTI_FN dvt_status dvti_ranks_start(const char *function) {
@@ -71711,6 +72881,238 @@ DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message 
 #undef DVTI_MPI_CHUNK
 #undef DVTI_MPI_TAG
 /* ==== end dvt_mpi.c ==== */
+/* ==== begin src/7_train/dvt_rank_devices.c ==== */
+/* Sums over ranks on their GPUs, where the backend has such sums (NCCL): one GPU of each rank,
+   after the sum over the contexts of the rank. The processes agree by messages: on whether all can
+   take part, and at every step that all are there. The order of additions is that of the
+   backend. */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/7_train/dvt_rank_devices.c"
+#endif
+
+#if defined(DEVTENSOR_MPI)
+#define DVTI_RANK_PLACE 384
+
+/* The group of this process. A second GPU would need a group of its own, so its sums go through
+   host memory. */
+static struct dvti_rank_group {
+	const dvti_process_sums *sums;
+	dvti_device *device;         /* NULL: none was asked for */
+	char place[DVTI_RANK_PLACE]; /* machine and GPU; "": it cannot take part */
+	void *group;
+	bool refused, told;
+} dvti_rank_group;
+
+/* Looks at the device of the first sum. */
+static void dvti_rank_group_look(dvti_device *device) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	char id[64] = "";
+	g->device = device;
+	g->sums = device->backend->process_sums ? device->backend->process_sums() : NULL;
+	if (!g->sums || !g->sums->identify(device, id, (int)sizeof id))
+		return;
+	dvti_ranks_machine(g->place, (int)sizeof g->place - (int)sizeof id - 1);
+	snprintf(g->place + strlen(g->place), sizeof id + 1, " %s", id);
+}
+
+DVTI_FN void dvti_rank_devices_report(const dvt_trainer *t, dvti_rank_state *state) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	bool fits = true;
+	int i, n = 0;
+	for (i = 0; i < t->n && fits; i++)
+		if (t->trained[i].taken && !t->trained[i].summed) {
+			const dvt_array *gradient = dvti_trainer_at(t, i, 0)->gradient;
+			if (!g->device)
+				dvti_rank_group_look(gradient->storage->device);
+			fits = gradient->storage->device == g->device && dvt_is_contiguous(gradient);
+			n++;
+		}
+	if (!n || !fits || g->refused || !g->place[0])
+		state->device = DVTI_RANK_HOST;
+	else
+		state->device = g->group ? DVTI_RANK_JOINED : DVTI_RANK_READY;
+}
+
+/* ---- joining ---- */
+/* Logs, once, why sums go through host memory. */
+static void dvti_rank_group_refuse(const char *function, const char *why, int rank, int other) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	if (!g->told)
+		dvti_log(DVT_LOG_WARNING,
+				 "%s: gradients of all ranks are summed through host memory, because ranks %d and "
+				 "%d %s",
+				 function, rank, other, why);
+	g->told = true;
+}
+
+/* Returns whether all ranks have a GPU of their own. */
+static bool dvti_rank_places_differ(const char *function, const char *places) {
+	const int n = dvt_num_ranks();
+	int i, j;
+	for (i = 0; i < n; i++)
+		for (j = 0; j < i; j++)
+			if (strcmp(places + i * DVTI_RANK_PLACE, places + j * DVTI_RANK_PLACE) == 0) {
+				dvti_rank_group_refuse(function, "share a GPU; give each rank a GPU of its own", j,
+									   i);
+				return false;
+			}
+	return true;
+}
+
+/* Makes the group, on all ranks or none. `all` holds DVTI_RANK_PLACE bytes for each rank. */
+static dvt_status dvti_rank_group_join(const char *function, char *all) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	char key[DVTI_PROCESS_KEY_BYTES + 1], joined;
+	dvt_status status = dvti_ranks_gather(function, g->place, DVTI_RANK_PLACE, all);
+	int r;
+	g->refused = true; /* until all have joined */
+	if (status != DVT_OK || !dvti_rank_places_differ(function, all))
+		return status;
+	memset(key, 0, sizeof key); /* the last byte: there is a key */
+	key[DVTI_PROCESS_KEY_BYTES] = dvt_rank() == 0 && g->sums->name(key);
+	status = dvti_ranks_gather(function, key, (int64_t)sizeof key, all);
+	if (status != DVT_OK || !all[DVTI_PROCESS_KEY_BYTES])
+		return status;
+	g->group = g->sums->join(g->device, all, dvt_rank(), dvt_num_ranks());
+	joined = g->group != NULL;
+	status = dvti_ranks_gather(function, &joined, 1, all);
+	g->refused = false;
+	for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
+		g->refused = g->refused || !all[r];
+	if (g->group && (g->refused || status != DVT_OK)) {
+		g->sums->leave(g->device, g->group, true);
+		g->group = NULL;
+	}
+	return status;
+}
+
+/* Returns whether all ranks can take part, and tells once if only some can. */
+static bool dvti_rank_devices_agree(const char *function, const dvti_rank_state *all) {
+	int r, host = -1, device = -1;
+	for (r = 0; r < dvt_num_ranks(); r++) {
+		if (all[r].device == DVTI_RANK_HOST && host < 0)
+			host = r;
+		if (all[r].device != DVTI_RANK_HOST && device < 0)
+			device = r;
+	}
+	if (host >= 0 && device >= 0)
+		dvti_rank_group_refuse(
+			function,
+			"do not both have a GPU and NCCL; set DEVTENSOR_NCCL=1 on all ranks, or on none",
+			device, host);
+	return host < 0;
+}
+
+static dvt_status dvti_rank_devices_join(const char *function, const dvti_rank_state *all) {
+	const int64_t bytes = dvt_num_ranks() * (int64_t)DVTI_RANK_PLACE;
+	dvt_status status;
+	char *places;
+	bool joined = true;
+	int r;
+	for (r = 0; r < dvt_num_ranks(); r++)
+		joined = joined && all[r].device == DVTI_RANK_JOINED;
+	if (joined)
+		return DVT_OK;
+	places = (char *)dvti_alloc((size_t)bytes);
+	status = places ? dvti_rank_group_join(function, places) : dvti_fail_memory(function, bytes);
+	dvti_free(places);
+	return status;
+}
+
+/* ---- the sum ---- */
+/* Reports that another rank does not take part in a sum. Messages tell which one, if any answers
+   them no more. */
+static dvt_status dvti_rank_devices_lost(const char *function, const char *why) {
+	const int n = dvt_num_ranks();
+	char own = 0, *all = (char *)dvti_alloc((size_t)n);
+	dvt_status status = all ? dvti_ranks_gather(function, &own, 1, all) : DVT_OK;
+	dvti_free(all);
+	if (status == DVT_OK)
+		status =
+			dvti_fail(DVT_ERR_RANK_LOST,
+					  "%s: rank %d of %d: the sum of the GPUs %s%s; start the run again from "
+					  "its last checkpoint, or unset DEVTENSOR_NCCL",
+					  function, dvt_rank(), n, why ? "gave: " : "does not end", why ? why : "");
+	dvti_ranks_break();
+	return status;
+}
+
+/* Waits, because a GPU would wait for a lost rank for ever. */
+static dvt_status dvti_rank_devices_await(const char *function) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	const double end = dvti_now() + dvti_ranks_timeout();
+	const char *why = NULL;
+	dvt_status status = DVT_OK;
+	bool done = false;
+	int turns = 0;
+	while (status == DVT_OK && !done && !why && dvti_now() < end) {
+		status = g->sums->done(function, g->device, g->group, &done, &why);
+		if (!done && ++turns > 1000)
+			dvti_sleep(20e-6);
+	}
+	if (done)
+		return DVT_OK;
+	g->sums->leave(g->device, g->group, true);
+	g->group = NULL;
+	g->refused = true;
+	return status == DVT_OK ? dvti_rank_devices_lost(function, why) : status;
+}
+
+static dvt_status dvti_rank_devices_run(const char *function, const dvt_trainer *t) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	const size_t bytes = (size_t)t->n * sizeof(dvti_reduce_part);
+	dvti_reduce_part *part = (dvti_reduce_part *)dvti_alloc(bytes);
+	dvt_status status;
+	int i, n = 0;
+	if (!part)
+		return dvti_fail_memory(function, (int64_t)bytes);
+	for (i = 0; i < t->n; i++)
+		if (t->trained[i].taken && !t->trained[i].summed) {
+			dvt_array *gradient = dvti_trainer_at(t, i, 0)->gradient;
+			part[n].dtype = gradient->dtype;
+			part[n].count = dvt_size(gradient);
+			part[n++].at[0] = dvti_view_of(gradient).data;
+			dvti_written(gradient);
+		}
+	status = g->sums->sum(function, g->device, g->group, part, n);
+	dvti_free(part);
+	return status == DVT_OK ? dvti_rank_devices_await(function) : status;
+}
+
+DVTI_FN dvt_status dvti_rank_devices_sum(const char *function, dvt_trainer *t,
+										 const dvti_rank_state *all, bool *summed) {
+	dvt_status status;
+	int i, k;
+	*summed = false;
+	if (!dvti_rank_devices_agree(function, all))
+		return DVT_OK;
+	status = dvti_rank_devices_join(function, all);
+	if (status != DVT_OK || !dvti_rank_group.group)
+		return status;
+	status = dvti_rank_devices_run(function, t);
+	for (i = 0; i < t->n && status == DVT_OK; i++)
+		for (k = 0; t->trained[i].taken && !t->trained[i].summed && k < t->ctxs.n; k++) {
+			dvti_replica *at = dvti_trainer_at(t, i, k);
+			if (k && status == DVT_OK)
+				status =
+					dvti_copy_elements(function, at->gradient, dvti_trainer_at(t, i, 0)->gradient);
+			dvti_written(at->gradient);
+			at->weight->grad_holds = DVTI_GRAD_SUM;
+		}
+	*summed = status == DVT_OK;
+	return status;
+}
+
+DVTI_FN void dvti_rank_devices_end(void) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	if (g->group)
+		g->sums->leave(g->device, g->group, false);
+	memset(g, 0, sizeof *g);
+}
+
+#undef DVTI_RANK_PLACE
+#endif
+/* ==== end dvt_rank_devices.c ==== */
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* Transforms of samples before batching: pixels to floats, normalization, one-hot labels, chains,
    user functions. They consist of public operations and run on the sample's context. */
@@ -72352,7 +73754,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 322 "src/devtensor_spine.h"
+#line 328 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -72409,7 +73811,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 325 "src/devtensor_spine.h"
+#line 331 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -72491,6 +73893,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_all_reduce_ranks(...) dvt_note_status(dvt_all_reduce_ranks(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_broadcast_ranks(...) dvt_note_status(dvt_broadcast_ranks(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_barrier_ranks(...) dvt_note_status(dvt_barrier_ranks(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trainer_set_bucket_bytes(...) dvt_note_status(dvt_trainer_set_bucket_bytes(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_from_dlpack(...) dvt_note_site(dvt_from_dlpack(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_from_dlpack_versioned(...) dvt_note_site(dvt_from_dlpack_versioned(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_to_dlpack(...) DVT_NOTE_POINTER(dvt_dl_managed, dvt_to_dlpack(__VA_ARGS__))
@@ -72928,7 +74331,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 329 "src/devtensor_spine.h"
+#line 335 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

@@ -131,6 +131,7 @@
 #include "7_train/dvt_checkpoint_internal.h"
 #include "7_train/dvt_parts.h"
 #include "7_train/dvt_ranks.h"
+#include "7_train/dvt_buckets.h"
 #endif
 #include "1_base/level_cold.inl"
 #include "3_cuda/dvt_cuda_off.c"
@@ -152,6 +153,7 @@
 #include "3_cuda/device/dvt_cuda_memory.c"
 #include "3_cuda/device/dvt_cuda_order.c"
 #include "3_cuda/device/dvt_cuda_peer.c"
+#include "3_cuda/device/dvt_cuda_ranks.c"
 #include "3_cuda/device/dvt_cuda_staging.c"
 #include "3_cuda/device/dvt_cuda_timing.c"
 #include "3_cuda/launch/dvt_cuda_grid.c"
@@ -202,6 +204,7 @@
 #include "4_ops/op_sort.c"
 #include "5_grad/dvt_attach.c"
 #include "5_grad/dvt_backward.c"
+#include "5_grad/dvt_grad_watch.c"
 #include "5_grad/dvt_graph.c"
 #include "5_grad/grad_conv.c"
 #include "5_grad/grad_elementwise.c"
@@ -298,6 +301,8 @@
 #include "1_base/level_size.inl"
 #include "7_train/dvt_all_reduce.c"
 #include "7_train/dvt_batch.c"
+#include "7_train/dvt_bucket_step.c"
+#include "7_train/dvt_buckets.c"
 #if !defined(DVTI_CHECKPOINTS)
 #include "7_train/dvt_checkpoint_off.c"
 #else
@@ -318,6 +323,7 @@
 #include "7_train/dvt_distributed.c"
 #include "7_train/dvt_distributed_trainer.c"
 #include "7_train/dvt_mpi.c"
+#include "7_train/dvt_rank_devices.c"
 #include "7_train/dvt_transform.c"
 #include "7_train/dvt_transform_image.c"
 #endif

@@ -71,6 +71,7 @@
 #define dvt_all_reduce_ranks(...) dvt_note_status(dvt_all_reduce_ranks(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_broadcast_ranks(...) dvt_note_status(dvt_broadcast_ranks(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_barrier_ranks(...) dvt_note_status(dvt_barrier_ranks(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_trainer_set_bucket_bytes(...) dvt_note_status(dvt_trainer_set_bucket_bytes(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_from_dlpack(...) dvt_note_site(dvt_from_dlpack(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_from_dlpack_versioned(...) dvt_note_site(dvt_from_dlpack_versioned(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_to_dlpack(...) DVT_NOTE_POINTER(dvt_dl_managed, dvt_to_dlpack(__VA_ARGS__))

@@ -70,6 +70,7 @@
 #undef dvt_all_reduce_ranks
 #undef dvt_broadcast_ranks
 #undef dvt_barrier_ranks
+#undef dvt_trainer_set_bucket_bytes
 #undef dvt_from_dlpack
 #undef dvt_from_dlpack_versioned
 #undef dvt_to_dlpack

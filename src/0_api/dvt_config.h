@@ -29,7 +29,8 @@
    DEVTENSOR_CUDA_PATH        file name of the CUDA driver's library (searched for)
    DEVTENSOR_NVRTC_PATH       file name of NVRTC's library, or its directory (searched for)
    DEVTENSOR_P2P              0: no direct copies between GPUs
-   DEVTENSOR_NCCL             1: NCCL sums gradients over GPUs, if its library is found
+   DEVTENSOR_NCCL             1: NCCL sums gradients over GPUs and over processes with GPUs, if its
+                             library is found
    DEVTENSOR_CACHE            0: do not keep compiled kernels on disk
    DEVTENSOR_CACHE_DIR        directory of compiled kernels; only this user may be able to write it
    DEVTENSOR_CACHE_SIZE       limit of its bytes, with an optional suffix K, M or G (256M)

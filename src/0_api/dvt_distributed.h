@@ -60,7 +60,8 @@ DVT_API double dvt_trainer_loss(const dvt_trainer *trainer);
    - A trainer sends the parameters of rank 0 to all ranks, at its first step or part. Every step
      sums gradients and batch sizes over the ranks, so dvt_trainer_step(trainer, dvt_dim(x, 0)) is
      right for any number of ranks. Sums have a fixed order, whatever MPI does: all ranks keep the
-     same bits. With dvt_trainer_set_parts they are those of one process.
+     same bits. With dvt_trainer_set_parts they are those of one process. Only with NCCL on GPUs
+     (DEVTENSOR_NCCL=1) the order is that of NCCL, and the bits are still the same on all ranks.
    All ranks must make the same calls in the same order. A call that waits for another rank longer
    than DEVTENSOR_RANK_TIMEOUT seconds (600) fails with RANK_LOST, which names that rank. */
 
@@ -86,5 +87,15 @@ DVT_API dvt_status dvt_all_reduce_ranks(dvt_array *x);
 DVT_API dvt_status dvt_broadcast_ranks(dvt_array *x, int root);
 /* Waits until every rank has called it. Errors: RANK_LOST. */
 DVT_API dvt_status dvt_barrier_ranks(void);
-/* Returns the bytes that this process has sent to other ranks so far. */
+/* Returns the bytes that this process has sent to other ranks so far, or has begun to send. */
 DVT_API int64_t dvt_rank_bytes(void);
+/* Sets the bytes of the buckets in which a trainer sends gradients while backward runs, 4 MiB by
+   default. 0: it sends them in the step. The bits of the sums do not depend on it. From the third
+   step on, a bucket is sent when backward has completed its gradients; dvt_param_grad is that of
+   this rank until the step. Gradients that backward adds (DVT_GRAD_ADD), those of parts and those
+   of GPUs are sent in the step. If a gradient changes before the step, because backward runs again
+   or the program writes it, the step sends all again. After two such steps in a row, gradients are
+   sent in the step until this function sets another value. The value of rank 0 counts, but 0 on any
+   rank counts for all.
+   Errors: RANGE (negative). dvt_backward may fail with RANK_LOST while it sends. */
+DVT_API dvt_status dvt_trainer_set_bucket_bytes(dvt_trainer *trainer, int64_t bytes);

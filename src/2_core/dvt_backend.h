@@ -149,6 +149,26 @@ typedef struct dvti_reduce_part {
     void *at[DVT_MAX_GPUS];
 } dvti_reduce_part;
 
+#define DVTI_PROCESS_KEY_BYTES 128
+
+/* Sums over processes that each have a device of one backend, without copies to host memory. */
+typedef struct dvti_process_sums {
+    /* Writes the device's place in its machine. Returns false when it cannot take part. */
+    bool (*identify)(dvti_device *device, char *id, int size);
+    /* Writes the key of a new group, in one process. false: a message was logged. */
+    bool (*name)(char key[DVTI_PROCESS_KEY_BYTES]);
+    /* Joins a group, and waits for all n processes. NULL: a message was logged. */
+    void *(*join)(dvti_device *device, const char key[DVTI_PROCESS_KEY_BYTES], int rank, int n);
+    /* Queues sums of the arrays at[0] into each of them; all processes get the same bits. */
+    dvt_status (*sum)(const char *function, dvti_device *device, void *group,
+                      const dvti_reduce_part *part, int n_parts);
+    /* Sets *done when the sums are complete, and *why when another process has failed. */
+    dvt_status (*done)(const char *function, dvti_device *device, void *group, bool *done,
+                       const char **why);
+    /* Frees the group. `abort`: without the other processes, in the middle of sums. */
+    void (*leave)(dvti_device *device, void *group, bool abort);
+} dvti_process_sums;
+
 /* The functions of a device. All up to `wait` are required. A function that does not return DVT_OK
    has set the message by dvti_fail. */
 typedef struct dvti_backend {
@@ -197,6 +217,8 @@ typedef struct dvti_backend {
        fails. NULL: no work is ever queued. */
     dvt_status (*borrow)(dvti_device *device, const char *function, const void *at, int64_t bytes);
     void (*settle)(dvti_device *device, const void *at, int64_t bytes);
+    /* Sums over processes. NULL: through host memory. */
+    const dvti_process_sums *(*process_sums)(void);
 } dvti_backend;
 
 /* A kind of device in this build. Any thread may call any function at any time, but the library

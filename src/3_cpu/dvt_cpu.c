@@ -196,6 +196,7 @@ static dvt_status dvti_cpu_open(dvti_device *device, int index) {
                                          dvti_cpu_multiply_small,
                                          false,
                                          NULL,
+                                         NULL,
                                          NULL};
     (void)index;
     dvti_heap_open(&dvti_cpu_heap);

@@ -285,7 +285,8 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
                                                   NULL,
                                                   false,
                                                   NULL,
-                                                  dvti_virtual_settle};
+                                                  dvti_virtual_settle,
+                                                  NULL};
 
 /* ---- opening and closing ---- */
 static dvt_status dvti_virtual_open(dvti_device *device, int index) {

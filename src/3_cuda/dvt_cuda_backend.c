@@ -278,7 +278,8 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          NULL,
                                          true,
                                          dvti_cuda_borrow,
-                                         dvti_cuda_settle_borrowed};
+                                         dvti_cuda_settle_borrowed,
+                                         dvti_cuda_process_sums};
     return &backend;
 }
 

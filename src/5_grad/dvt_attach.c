@@ -108,9 +108,9 @@ DVT_API dvt_status dvt_zero_grad(dvt_array *x) {
 }
 
 /* ---- after a backward pass ---- */
-/* Returns whether the gradient is added instead of written. So it is with DVT_GRAD_ADD. A trainer
+/* So it is with DVT_GRAD_ADD. A trainer
    also needs it while it sums the parts of one batch: an earlier part has already written here. */
-static bool dvti_leaf_adds(const dvt_array *x) {
+DVTI_FN bool dvti_leaf_adds(const dvt_array *x) {
     return x->grad_req == DVT_GRAD_ADD ||
            (x->grad_sums && x->grad_fresh && !(x->grad_holds & DVTI_GRAD_SUM));
 }

@@ -285,13 +285,15 @@ static bool dvti_sweep(dvti_graph *graph) {
     }
     for (at = 0; good && at < graph->count; at++) {
         dvti_slot *slot = graph->slots + at;
-        if (!slot->node || !slot->needed || !(slot->grad || slot->ones))
-            continue;
-        good = dvti_step(graph, slot, &call, need);
-        if (!slot->variable) {
-            dvti_disown(slot->grad);
-            slot->grad = NULL;
+        if (slot->node && slot->needed && (slot->grad || slot->ones)) {
+            good = dvti_step(graph, slot, &call, need);
+            if (!slot->variable) {
+                dvti_disown(slot->grad);
+                slot->grad = NULL;
+            }
         }
+        if (graph->watched && good)
+            good = dvti_watch_step(graph, at);
     }
     dvti_free(need);
     dvti_free(call.out);
@@ -323,13 +325,16 @@ static dvt_status dvti_backward(const char *name, dvt_array *const *heads, dvt_a
     dvti_graph graph;
     dvt_record_guard guard;
     dvt_status status = dvti_check_heads(name, heads, grads, n);
+    bool good;
     if (status == DVT_OK)
         status = dvti_check_use(name, use);
     if (status != DVT_OK)
         return status;
     guard = dvt_record_begin(use == DVT_CREATE_GRAPH ? DVT_ON : DVT_OFF, DVT_UNCHANGED);
-    if (dvti_graph_begin(&graph, name, heads, n, NULL, 0) &&
-        dvti_walk_back(&graph, heads, grads, n))
+    good = dvti_graph_begin(&graph, name, heads, n, NULL, 0);
+    if (good && use != DVT_CREATE_GRAPH)
+        dvti_watch_begin(&graph);
+    if (good && dvti_walk_back(&graph, heads, grads, n))
         status = dvti_write_leaves(&graph, use == DVT_CREATE_GRAPH);
     else
         status = dvti_failed(name);

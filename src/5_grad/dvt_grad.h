@@ -68,6 +68,7 @@ typedef struct dvti_slot {
     bool ones;        /* the only head: its gradient is 1 everywhere, and grad is NULL */
     bool relu_masked; /* grad already includes the mask of this node, a relu: see dvti_grad_call */
     bool in_place;    /* the leaf's gradient array is written; otherwise it is replaced */
+    size_t last;      /* of a leaf, while watched: 1 + the slot of its last consumer */
 } dvti_slot;
 
 /* Slots in the order of the backward pass: nodes from the last recorded to the first, then leaves.
@@ -79,6 +80,7 @@ typedef struct dvti_graph {
     size_t count, capacity;
     size_t *table;
     size_t table_size; /* a power of two */
+    bool watched;      /* leaves are reported as they are complete */
 } dvti_graph;
 
 /* Returns the slot that gathers x's gradient, or NULL when x has no slot or no history. consumer is
@@ -100,5 +102,24 @@ DVTI_FN dvt_status dvti_failed(const char *function);
 /* ---- attached gradients (dvt_attach.c) ---- */
 /* Writes the gathered gradients of all leaves, or none. */
 DVTI_FN dvt_status dvti_write_leaves(dvti_graph *graph, bool create_graph);
+/* Returns whether the gradient is added instead of written. */
+DVTI_FN bool dvti_leaf_adds(const dvt_array *x);
+
+/* ---- watching backward passes (dvt_grad_watch.c) ---- */
+typedef struct dvti_grad_watch {
+    /* Receives a gradient that the pass will write to the leaf, and to which it adds nothing more.
+       The leaf still has its old one, and keeps it if the pass fails later. Passes that are
+       recorded, and leaves whose gradients are added, are not reported. Returns false with the
+       error set, and the pass fails. */
+    bool (*complete)(void *user, const char *function, dvt_array *leaf, dvt_array *grad);
+    void *user;
+} dvti_grad_watch;
+
+/* Sets the watch of this thread's passes, which must stay valid. NULL: none. */
+DVTI_FN void dvti_watch_gradients(const dvti_grad_watch *watch);
+/* Find the last consumer of each leaf, if this thread has a watch; report the leaves that are
+   complete after slot `at`. */
+DVTI_FN void dvti_watch_begin(dvti_graph *graph);
+DVTI_FN bool dvti_watch_step(dvti_graph *graph, size_t at);
 
 #endif

@@ -25,7 +25,9 @@ DVT_API dvt_status dvt_distributed_end(void) {
     dvt_status status;
     if (!dvti_ranks_on())
         return DVT_OK;
-    status = dvt_barrier_ranks();
+    status = dvti_buckets_end("dvt_distributed_end");
+    if (status == DVT_OK)
+        status = dvt_barrier_ranks();
     dvti_ranks_stop(status == DVT_OK);
     return status;
 }
@@ -133,49 +135,69 @@ static bool dvti_merge_pack(const dvti_rank_merge *m, char *out) {
     return true;
 }
 
+/* Adds the slice of a sum with that place in the tree to `all`. */
+static bool dvti_merge_insert(const char *function, dvti_part_batch *all, int start, int level,
+                              dvt_dtype dtype, int64_t length, const char *in) {
+    dvt_array *x = dvti_array_new(function, DVT_SHAPE(length), dtype, dvt_cpu());
+    dvti_part_sum one;
+    one.start = start;
+    one.level = level;
+    one.column = (dvt_array **)dvti_alloc_zero(sizeof *one.column);
+    if (x && !one.column)
+        dvti_fail_memory(function, (int64_t)sizeof *one.column);
+    if (x && one.column && (!length || dvti_write_host(function, x, in) == DVT_OK)) {
+        one.column[0] = (dvt_array *)dvti_own(x);
+        return dvti_part_insert(function, all, one, 1, true);
+    }
+    dvti_free(one.column);
+    return false;
+}
+
+/* Returns the only sum of `all`, owned, and frees the others. NULL on errors. */
+static dvt_array *dvti_merge_end(const char *function, dvti_part_batch *all, bool good) {
+    dvt_array *sum = NULL;
+    if (good && all->n == 1) {
+        sum = all->sum[0].column[0];
+        all->sum[0].column[0] = NULL;
+    } else if (good) {
+        dvti_fail(DVT_ERR_VALUE,
+                  "%s: the parts of the ranks do not make a whole batch; all ranks must make the "
+                  "same calls",
+                  function);
+    }
+    while (all->n)
+        dvti_part_sum_free(&all->sum[--all->n], 1);
+    dvti_free(all->sum);
+    return sum;
+}
+
 /* Adds the slices of all sums, which are in `in` by ranks. Returns the sum, owned; NULL on
    errors. */
 static dvt_array *dvti_merge_add(const dvti_rank_merge *m, const char *in) {
     int64_t length = dvti_slice_length(m, dvt_rank());
     dvti_part_batch all;
-    dvt_array *sum = NULL;
     bool good = true;
     int r, j;
     memset(&all, 0, sizeof all);
     all.parts = m->p->parts;
     all.rows = m->p->rows;
     for (r = 0; r < dvt_num_ranks(); r++)
-        for (j = 0; j < m->sums[r].n && good; j++, in += length * m->size) {
-            dvt_array *x = dvti_array_new(m->function, DVT_SHAPE(length), m->dtype, dvt_cpu());
-            dvti_part_sum one;
-            one.start = m->sums[r].at[j][0];
-            one.level = m->sums[r].at[j][1];
-            one.column = (dvt_array **)dvti_alloc_zero(sizeof *one.column);
-            good = x && one.column;
-            if (good && length)
-                good = dvti_write_host(m->function, x, in) == DVT_OK;
-            if (x && !one.column)
-                dvti_fail_memory(m->function, (int64_t)sizeof *one.column);
-            if (good) {
-                one.column[0] = (dvt_array *)dvti_own(x);
-                good = dvti_part_insert(m->function, &all, one, 1, true);
-            } else {
-                dvti_free(one.column);
-            }
-        }
-    if (good && all.n == 1) {
-        sum = all.sum[0].column[0];
-        all.sum[0].column[0] = NULL;
-    } else if (good) {
-        dvti_fail(DVT_ERR_VALUE,
-                  "%s: the parts of the ranks do not make a whole batch; all ranks must make the "
-                  "same calls",
-                  m->function);
-    }
-    while (all.n)
-        dvti_part_sum_free(&all.sum[--all.n], 1);
-    dvti_free(all.sum);
-    return sum;
+        for (j = 0; j < m->sums[r].n && good; j++, in += length * m->size)
+            good = dvti_merge_insert(m->function, &all, m->sums[r].at[j][0], m->sums[r].at[j][1],
+                                     m->dtype, length, in);
+    return dvti_merge_end(m->function, &all, good);
+}
+
+DVTI_FN dvt_array *dvti_ranks_add(const char *function, dvt_dtype dtype, int64_t length,
+                                  const char *in) {
+    dvti_part_batch all;
+    bool good = true;
+    int r;
+    memset(&all, 0, sizeof all);
+    all.rows = all.parts = dvt_num_ranks();
+    for (r = 0; r < all.parts && good; r++, in += length * dvt_dtype_size(dtype))
+        good = dvti_merge_insert(function, &all, r, 0, dtype, length, in);
+    return dvti_merge_end(function, &all, good);
 }
 
 /* Sums all columns of one dtype. Returns the flat result, owned; NULL on errors. */

@@ -70,7 +70,21 @@ DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
     return status;
 }
 
-DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
+DVT_API dvt_status dvt_trainer_set_bucket_bytes(dvt_trainer *trainer, int64_t bytes) {
+    static const char *const function = "dvt_trainer_set_bucket_bytes";
+    if (!trainer)
+        return dvti_null(function, "trainer");
+    if (bytes < 0)
+        return dvti_fail(DVT_ERR_RANGE, "%s: bytes is %lld; expected a size, or 0 (off)", function,
+                         (long long)bytes);
+    trainer->bucket_bytes = bytes;
+    return DVT_OK;
+}
+
+#if defined(DEVTENSOR_MPI)
+/* ---- the sum of a step ---- */
+/* Sums all gradients in host memory, after backward. */
+static dvt_status dvti_ranks_sum_host(const char *function, const dvt_trainer *t) {
     const size_t bytes = (size_t)(t->n + 1) * sizeof(dvt_array *);
     dvt_array **like = (dvt_array **)dvti_alloc_zero(bytes);
     dvti_part_batch p;
@@ -97,3 +111,78 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
     dvti_free(like);
     return good ? DVT_OK : dvti_failure();
 }
+
+/* Returns a hash of the gradients that this rank sums: FNV-1a, over numbers instead of bytes. 0:
+   there are none. */
+static uint64_t dvti_rank_shapes(const dvt_trainer *t) {
+    uint64_t hash = 0;
+    int i;
+    for (i = 0; i < t->n; i++)
+        if (t->trained[i].taken && !t->trained[i].summed) {
+            const dvt_array *x = dvti_trainer_at(t, i, 0)->gradient;
+            hash = hash ? hash : UINT64_C(1469598103934665603);
+            hash = (hash ^ (uint64_t)i) * UINT64_C(1099511628211);
+            hash = (hash ^ (uint64_t)x->dtype) * UINT64_C(1099511628211);
+            hash = (hash ^ (uint64_t)dvt_size(x)) * UINT64_C(1099511628211);
+        }
+    return hash;
+}
+
+/* Tells all ranks the state of this one. Checks that all sum the same gradients. */
+static dvt_status dvti_ranks_compare(const char *function, const dvt_trainer *t,
+                                     dvti_rank_state *all) {
+    dvti_rank_state own;
+    dvt_status status;
+    int r;
+    memset(&own, 0, sizeof own);
+    own.shapes = dvti_rank_shapes(t);
+    dvti_buckets_report(t, &own);
+    dvti_rank_devices_report(t, &own);
+    status = dvti_ranks_gather(function, &own, sizeof own, all);
+    for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
+        if (all[r].shapes != own.shapes)
+            status = dvti_fail(DVT_ERR_VALUE,
+                               "%s: ranks %d and %d have gradients of other parameters or shapes; "
+                               "all ranks must train the same parameters of the same net",
+                               function, dvt_rank(), r);
+    return status;
+}
+
+DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
+    const int64_t bytes = dvt_num_ranks() * (int64_t)sizeof(dvti_rank_state);
+    dvti_rank_state *all;
+    dvt_status status;
+    bool summed = false, idle = true;
+    int r;
+    if (t->parts && t->parts->parts) /* dvti_parts_finish has summed all */
+        return DVT_OK;
+    all = (dvti_rank_state *)dvti_alloc((size_t)bytes);
+    if (!all)
+        return dvti_fail_memory(function, bytes);
+    status = dvti_buckets_make(function, t);
+    if (status == DVT_OK)
+        status = dvti_ranks_compare(function, t, all);
+    for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
+        idle = idle && !all[r].shapes && !all[r].started;
+    if (status == DVT_OK && idle) { /* dvt_trainer_allreduce has summed all */
+        dvti_free(all);
+        return DVT_OK;
+    }
+    if (status == DVT_OK)
+        status = dvti_buckets_sum(function, t, all, &summed);
+    if (status == DVT_OK && !summed)
+        status = dvti_rank_devices_sum(function, t, all, &summed);
+    if (status == DVT_OK && !summed)
+        status = dvti_ranks_sum_host(function, t);
+    if (status == DVT_OK)
+        status = dvti_buckets_plan(function, t, all);
+    dvti_free(all);
+    return status;
+}
+#else
+DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
+    (void)function;
+    (void)t;
+    return DVT_OK;
+}
+#endif

@@ -2,7 +2,7 @@
    MPI add floats in an order of their own, and cannot tell which rank is late. */
 #include "7_train/dvt_ranks.h"
 
-#define DVTI_MPI_CHUNK ((int64_t)1 << 30) /* MPI counts bytes in an int */
+#define DVTI_MPI_CHUNK DVTI_FLIGHT_BYTES /* MPI counts bytes in an int */
 #define DVTI_MPI_TAG 17
 
 typedef struct dvti_mpi_state {
@@ -18,6 +18,10 @@ typedef struct dvti_mpi_state {
 } dvti_mpi_state;
 
 static dvti_mpi_state dvti_mpi;
+
+DVTI_FN double dvti_ranks_timeout(void) {
+    return (double)dvti_env_int("DEVTENSOR_RANK_TIMEOUT", 1, INT64_C(1000000000), 600);
+}
 
 DVTI_FN bool dvti_ranks_on(void) {
     return dvti_mpi.on;
@@ -87,12 +91,15 @@ DVTI_FN dvt_status dvti_ranks_start(const char *function) {
         registered = atexit(dvti_mpi_at_exit) == 0;
     dvti_mpi.lost = 0;
     dvti_mpi.on = true;
+    dvti_buckets_begin();
     dvti_log(DVT_LOG_INFO, "%s: rank %d of %d is process %lld", function, dvti_mpi.rank,
              dvti_mpi.ranks, (long long)dvti_process_id());
     return DVT_OK;
 }
 
 DVTI_FN void dvti_ranks_stop(bool whole) {
+    if (whole)
+        dvti_rank_devices_end();
     dvti_mpi.busy = true;
     if (!whole || dvti_mpi.lost)
         MPI_Abort(dvti_mpi.comm, 1);
@@ -102,15 +109,64 @@ DVTI_FN void dvti_ranks_stop(bool whole) {
         MPI_Finalize();
 }
 
-/* Tests all requests once: those of rank r are 2 r (receive) and 2 r + 1 (send). Returns how many
-   are open, or -1 with the error set. One call for all would not tell which one failed. */
-static int dvti_mpi_test(const char *function, MPI_Request *request, MPI_Status *status) {
+DVTI_FN void dvti_ranks_machine(char *name, int size) {
+    char text[MPI_MAX_PROCESSOR_NAME + 1] = "";
+    int length = 0;
+    MPI_Get_processor_name(text, &length);
+    snprintf(name, (size_t)size, "%s", text);
+}
+
+DVTI_FN void dvti_ranks_break(void) {
+    if (!dvti_mpi.lost)
+        dvti_mpi.lost = dvti_mpi.rank + 1;
+}
+
+/* Messages on their way. The requests of rank r are 2 r (receive) and 2 r + 1 (send); `expected`
+   has the bytes to receive from each rank. */
+struct dvti_flight {
+    MPI_Request *request;
+    MPI_Status *status;
+    int *expected;
+};
+
+static dvti_flight *dvti_flight_new(const char *function) {
+    const size_t n = (size_t)dvti_mpi.ranks;
+    const size_t bytes =
+        sizeof(dvti_flight) + n * (2 * sizeof(MPI_Status) + 2 * sizeof(MPI_Request) + sizeof(int));
+    dvti_flight *f = (dvti_flight *)dvti_alloc_zero(bytes);
+    size_t i;
+    if (!f) {
+        dvti_fail_memory(function, (int64_t)bytes);
+        return NULL;
+    }
+    f->request = (MPI_Request *)(void *)(f + 1);
+    f->status = (MPI_Status *)(void *)(f->request + 2 * n);
+    f->expected = (int *)(void *)(f->status + 2 * n);
+    for (i = 0; i < 2 * n; i++)
+        f->request[i] = MPI_REQUEST_NULL;
+    return f;
+}
+
+/* Gives up requests, whose memory the caller will free. */
+static void dvti_mpi_cancel(dvti_flight *f) {
+    int i;
+    for (i = 0; i < 2 * dvti_mpi.ranks; i++) {
+        if (f->request[i] == MPI_REQUEST_NULL)
+            continue;
+        MPI_Cancel(&f->request[i]);
+        MPI_Request_free(&f->request[i]);
+    }
+}
+
+/* Tests all requests once. Returns how many are open, or -1 with the error set. One call for all
+   would not tell which one failed. */
+static int dvti_mpi_test(const char *function, dvti_flight *f) {
     int i, open = 0;
     for (i = 0; i < 2 * dvti_mpi.ranks; i++) {
         int done = 0, class_of = MPI_SUCCESS, code;
-        if (request[i] == MPI_REQUEST_NULL)
+        if (f->request[i] == MPI_REQUEST_NULL)
             continue;
-        code = MPI_Test(&request[i], &done, &status[i]);
+        code = MPI_Test(&f->request[i], &done, &f->status[i]);
         open += !done;
         if (code == MPI_SUCCESS)
             continue;
@@ -129,12 +185,48 @@ static int dvti_mpi_test(const char *function, MPI_Request *request, MPI_Status 
     return open;
 }
 
-static dvt_status dvti_mpi_wait(const char *function, MPI_Request *request, MPI_Status *status) {
-    const double limit =
-        (double)dvti_env_int("DEVTENSOR_RANK_TIMEOUT", 1, INT64_C(1000000000), 600);
+/* Checks the lengths of the messages that have arrived. */
+static dvt_status dvti_mpi_check(const char *function, const dvti_flight *f) {
+    int r, bytes;
+    for (r = 0; r < dvti_mpi.ranks; r++) {
+        if (!f->expected[r])
+            continue;
+        MPI_Get_count(&f->status[2 * r], MPI_BYTE, &bytes);
+        if (bytes == f->expected[r])
+            continue;
+        dvti_mpi.lost = r + 1;
+        return dvti_fail(DVT_ERR_VALUE,
+                         "%s: rank %d sent %d bytes, and rank %d expects %d; all ranks must make "
+                         "the same calls in the same order, with the same shapes",
+                         function, r, bytes, dvti_mpi.rank, f->expected[r]);
+    }
+    return DVT_OK;
+}
+
+static dvt_status dvti_mpi_post(const char *function, int tag, const dvti_message *send,
+                                const dvti_message *receive, int64_t at, dvti_flight *f) {
+    int r, code = MPI_SUCCESS, n;
+    for (r = 0; r < dvti_mpi.ranks && code == MPI_SUCCESS; r++) {
+        if (r == dvti_mpi.rank)
+            continue;
+        f->expected[r] = (int)DVTI_MAX(DVTI_MIN(receive[r].bytes - at, DVTI_MPI_CHUNK), 0);
+        n = (int)DVTI_MAX(DVTI_MIN(send[r].bytes - at, DVTI_MPI_CHUNK), 0);
+        if (f->expected[r])
+            code = MPI_Irecv(receive[r].at + at, f->expected[r], MPI_BYTE, r, tag, dvti_mpi.comm,
+                             &f->request[2 * r]);
+        if (n && code == MPI_SUCCESS)
+            code = MPI_Isend(send[r].at + at, n, MPI_BYTE, r, tag, dvti_mpi.comm,
+                             &f->request[2 * r + 1]);
+        dvti_mpi.bytes += n;
+    }
+    return code == MPI_SUCCESS ? DVT_OK : dvti_mpi_lost(function, r - 1, code);
+}
+
+static dvt_status dvti_mpi_wait(const char *function, dvti_flight *f) {
+    const double limit = dvti_ranks_timeout();
     const double end = dvti_now() + limit;
     int open, i, turns = 0;
-    while ((open = dvti_mpi_test(function, request, status)) > 0) {
+    while ((open = dvti_mpi_test(function, f)) > 0) {
         if (++turns < 1000)
             continue;
         dvti_sleep(20e-6); /* with more processes than processors, the others must run */
@@ -142,8 +234,8 @@ static dvt_status dvti_mpi_wait(const char *function, MPI_Request *request, MPI_
             break;
     }
     if (open <= 0)
-        return open ? dvti_failure() : DVT_OK;
-    for (i = 0; request[i] == MPI_REQUEST_NULL;) /* the first rank whose message is missing */
+        return open ? dvti_failure() : dvti_mpi_check(function, f);
+    for (i = 0; f->request[i] == MPI_REQUEST_NULL;) /* the first rank whose message is missing */
         i++;
     dvti_mpi.lost = i / 2 + 1;
     return dvti_fail(DVT_ERR_RANK_LOST,
@@ -153,96 +245,89 @@ static dvt_status dvti_mpi_wait(const char *function, MPI_Request *request, MPI_
                      function, dvti_mpi.rank, limit, i / 2);
 }
 
-/* Gives up requests, whose memory the caller will free. */
-static void dvti_mpi_cancel(MPI_Request *request) {
-    int i;
-    for (i = 0; i < 2 * dvti_mpi.ranks; i++) {
-        if (request[i] == MPI_REQUEST_NULL)
-            continue;
-        MPI_Cancel(&request[i]);
-        MPI_Request_free(&request[i]);
-    }
+/* Returns false, with the error set, after a rank was lost. */
+static bool dvti_mpi_whole(const char *function) {
+    if (dvti_mpi.lost)
+        dvti_fail(DVT_ERR_RANK_LOST,
+                  "%s: rank %d was lost earlier; start the run again from its last checkpoint",
+                  function, dvti_mpi.lost - 1);
+    return !dvti_mpi.lost;
 }
 
-/* Checks the lengths of the messages that have arrived. */
-static dvt_status dvti_mpi_check(const char *function, const MPI_Status *status,
-                                 const int *expected) {
-    int r, bytes;
-    for (r = 0; r < dvti_mpi.ranks; r++) {
-        if (r == dvti_mpi.rank || !expected[r])
-            continue;
-        MPI_Get_count((MPI_Status *)&status[2 * r], MPI_BYTE, &bytes);
-        if (bytes == expected[r])
-            continue;
-        dvti_mpi.lost = r + 1;
-        return dvti_fail(DVT_ERR_VALUE,
-                         "%s: rank %d sent %d bytes, and rank %d expects %d; all ranks must make "
-                         "the same calls in the same order, with the same shapes",
-                         function, r, bytes, dvti_mpi.rank, expected[r]);
-    }
-    return DVT_OK;
+DVTI_FN dvti_flight *dvti_ranks_post(const char *function, int tag, const dvti_message *send,
+                                     const dvti_message *receive) {
+    dvti_flight *f = dvti_mpi_whole(function) ? dvti_flight_new(function) : NULL;
+    dvt_status status;
+    if (!f)
+        return NULL;
+    dvti_mpi.busy = true;
+    status = dvti_mpi_post(function, DVTI_MPI_TAG + tag, send, receive, 0, f);
+    dvti_mpi.busy = false;
+    if (status == DVT_OK)
+        return f;
+    dvti_ranks_land(f);
+    return NULL;
 }
 
-static dvt_status dvti_mpi_round(const char *function, const dvti_message *send,
-                                 const dvti_message *receive, int64_t at, MPI_Request *request,
-                                 MPI_Status *status, int *expected) {
-    dvt_status result = DVT_OK;
-    int r, code = MPI_SUCCESS, n;
-    for (r = 0; r < 2 * dvti_mpi.ranks; r++)
-        request[r] = MPI_REQUEST_NULL;
-    for (r = 0; r < dvti_mpi.ranks && code == MPI_SUCCESS; r++) {
-        if (r == dvti_mpi.rank)
-            continue;
-        expected[r] = (int)DVTI_MAX(DVTI_MIN(receive[r].bytes - at, DVTI_MPI_CHUNK), 0);
-        n = (int)DVTI_MAX(DVTI_MIN(send[r].bytes - at, DVTI_MPI_CHUNK), 0);
-        if (expected[r])
-            code = MPI_Irecv(receive[r].at + at, expected[r], MPI_BYTE, r, DVTI_MPI_TAG,
-                             dvti_mpi.comm, &request[2 * r]);
-        if (n && code == MPI_SUCCESS)
-            code = MPI_Isend(send[r].at + at, n, MPI_BYTE, r, DVTI_MPI_TAG, dvti_mpi.comm,
-                             &request[2 * r + 1]);
-        dvti_mpi.bytes += n;
+DVTI_FN bool dvti_ranks_arrived(const char *function, dvti_flight *f, dvt_status *status) {
+    int open;
+    *status = DVT_OK;
+    if (!dvti_mpi_whole(function)) {
+        *status = dvti_failure();
+        return false;
     }
-    if (code != MPI_SUCCESS)
-        result = dvti_mpi_lost(function, r - 1, code);
-    if (result == DVT_OK)
-        result = dvti_mpi_wait(function, request, status);
-    if (result != DVT_OK)
-        dvti_mpi_cancel(request);
-    return result == DVT_OK ? dvti_mpi_check(function, status, expected) : result;
+    dvti_mpi.busy = true;
+    open = dvti_mpi_test(function, f);
+    if (open <= 0)
+        *status = open ? dvti_failure() : dvti_mpi_check(function, f);
+    dvti_mpi.busy = false;
+    return open == 0 && *status == DVT_OK;
+}
+
+DVTI_FN dvt_status dvti_ranks_await(const char *function, dvti_flight *f) {
+    dvt_status status;
+    if (!dvti_mpi_whole(function))
+        return dvti_failure();
+    dvti_mpi.busy = true;
+    status = dvti_mpi_wait(function, f);
+    dvti_mpi.busy = false;
+    return status;
+}
+
+DVTI_FN void dvti_ranks_land(dvti_flight *f) {
+    if (!f)
+        return;
+    dvti_mpi.busy = true;
+    dvti_mpi_cancel(f);
+    dvti_mpi.busy = false;
+    dvti_free(f);
 }
 
 DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message *send,
                                        const dvti_message *receive) {
-    const int n = dvti_mpi.ranks;
-    const size_t bytes =
-        (size_t)n * (2 * sizeof(MPI_Request) + 2 * sizeof(MPI_Status) + sizeof(int));
     int64_t most = 0, at;
-    dvt_status result = DVT_OK;
-    MPI_Request *request;
+    dvt_status status = DVT_OK;
+    dvti_flight *f;
     int r;
-    if (dvti_mpi.lost)
-        return dvti_fail(DVT_ERR_RANK_LOST,
-                         "%s: rank %d was lost earlier; start the run again from its last "
-                         "checkpoint",
-                         function, dvti_mpi.lost - 1);
-    request = (MPI_Request *)dvti_alloc_zero(bytes);
-    if (!request)
-        return dvti_fail_memory(function, (int64_t)bytes);
-    for (r = 0; r < n; r++)
+    if (!dvti_mpi_whole(function))
+        return dvti_failure();
+    f = dvti_flight_new(function);
+    if (!f)
+        return dvti_failure();
+    for (r = 0; r < dvti_mpi.ranks; r++)
         most = DVTI_MAX(most, DVTI_MAX(send[r].bytes, receive[r].bytes));
     if (send[dvti_mpi.rank].bytes)
         memcpy(receive[dvti_mpi.rank].at, send[dvti_mpi.rank].at,
                (size_t)send[dvti_mpi.rank].bytes);
     dvti_mpi.busy = true;
-    for (at = 0; at < most && result == DVT_OK; at += DVTI_MPI_CHUNK) {
-        MPI_Status *status = (MPI_Status *)(void *)(request + 2 * n);
-        result = dvti_mpi_round(function, send, receive, at, request, status,
-                                (int *)(void *)(status + 2 * n));
+    for (at = 0; at < most && status == DVT_OK; at += DVTI_MPI_CHUNK) {
+        status = dvti_mpi_post(function, DVTI_MPI_TAG, send, receive, at, f);
+        if (status == DVT_OK)
+            status = dvti_mpi_wait(function, f);
     }
     dvti_mpi.busy = false;
-    dvti_free(request);
-    return result;
+    dvti_ranks_land(f);
+    return status;
 }
 #else
 DVTI_FN dvt_status dvti_ranks_start(const char *function) {

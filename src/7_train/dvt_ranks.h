@@ -19,6 +19,27 @@ DVTI_FN bool dvti_ranks_on(void);
    than expected; every later exchange then fails too. */
 DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message *send,
                                        const dvti_message *receive);
+/* Writes the name of this machine. */
+DVTI_FN void dvti_ranks_machine(char *name, int size);
+/* Makes all later exchanges fail: the ranks no longer make the same calls. */
+DVTI_FN void dvti_ranks_break(void);
+/* Returns the seconds after which a rank that does not answer is lost. */
+DVTI_FN double dvti_ranks_timeout(void);
+
+#define DVTI_RANK_TAGS 30000                 /* MPI guarantees 32767 */
+#define DVTI_FLIGHT_BYTES ((int64_t)1 << 30) /* the most of one message */
+
+/* Messages on their way while the caller goes on. Only the thread that joined may use them. */
+typedef struct dvti_flight dvti_flight;
+/* Starts messages to and from all ranks, each of which makes the calls with one tag, 1 to
+   DVTI_RANK_TAGS, in the same order. NULL with the error set, as dvti_ranks_exchange does. */
+DVTI_FN dvti_flight *dvti_ranks_post(const char *function, int tag, const dvti_message *send,
+                                     const dvti_message *receive);
+/* Returns whether all messages are complete; lets MPI make progress. `await` waits for that. */
+DVTI_FN bool dvti_ranks_arrived(const char *function, dvti_flight *flight, dvt_status *status);
+DVTI_FN dvt_status dvti_ranks_await(const char *function, dvti_flight *flight);
+/* Frees it. Gives up messages that are not complete. NULL: does nothing. */
+DVTI_FN void dvti_ranks_land(dvti_flight *flight);
 
 /* ---- collective operations (dvt_distributed.c) ---- */
 /* Gathers `bytes` bytes of every rank in the order of the ranks. */
@@ -28,6 +49,10 @@ DVTI_FN dvt_status dvti_ranks_gather(const char *function, const void *own, int6
    All ranks have the columns of `like`, whose NULL entries are left out; values are ignored. */
 DVTI_FN bool dvti_ranks_merge(const char *function, dvti_part_batch *p, dvt_array *const *like,
                               int columns);
+/* Adds up one slice of `length` elements per rank, which are in `in` in the order of the ranks.
+   Returns the sum that dvti_ranks_merge forms, on cpu(), owned; NULL on errors. */
+DVTI_FN dvt_array *dvti_ranks_add(const char *function, dvt_dtype dtype, int64_t length,
+                                  const char *in);
 /* Starts the sum of one value per rank: the tree has one part per rank. */
 DVTI_FN bool dvti_ranks_sum_begin(const char *function, dvti_part_batch *p, int columns);
 DVTI_FN void dvti_ranks_sum_end(dvti_part_batch *p, int columns);
@@ -43,6 +68,45 @@ DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, 
 DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t);
 /* Sums the gradients of a step over the ranks, after those of the contexts. */
 DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t);
+
+/* Whether a rank can sum on its GPU. */
+enum { DVTI_RANK_HOST, DVTI_RANK_READY, DVTI_RANK_JOINED };
+
+/* What a rank tells the others before it sums the gradients of a step. */
+typedef struct dvti_rank_state {
+    uint64_t shapes;      /* a hash of the gradients that it sums: numbers, dtypes, sizes */
+    int64_t bucket_bytes; /* 0: it cannot sum while backward runs */
+    int32_t started;      /* buckets */
+    int32_t heard;        /* gradients in the order that backward completed them */
+    bool same;            /* the gradients are those in the buckets */
+    char device;          /* DVTI_RANK_HOST, .. */
+} dvti_rank_state;
+
+/* ---- sums while backward runs (dvt_buckets.c) ---- */
+#define DVTI_BUCKET_BYTES ((int64_t)4 << 20) /* the default */
+typedef struct dvti_buckets dvti_buckets;
+/* Begin and end, in the thread that joined the processes. The end waits for all messages. */
+DVTI_FN void dvti_buckets_begin(void);
+DVTI_FN dvt_status dvti_buckets_end(const char *function);
+/* Makes the trainer's buckets, unless it has them. */
+DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t);
+/* Destroys them, or has that done when no message is on its way. */
+DVTI_FN void dvti_buckets_free(dvti_buckets *buckets);
+/* Fill a state whose `shapes` is set; with those of all ranks, complete the buckets of the step
+   and sum the gradients, unless *summed is false: they are unchanged then; prepare the next
+   step. */
+DVTI_FN void dvti_buckets_report(const dvt_trainer *t, dvti_rank_state *state);
+DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
+                                    const dvti_rank_state *all, bool *summed);
+DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t,
+                                     const dvti_rank_state *all);
+/* ---- sums on the GPUs of the ranks (dvt_rank_devices.c) ---- */
+/* Fills a state. With those of all ranks, sums the gradients, unless *summed is false. */
+DVTI_FN void dvti_rank_devices_report(const dvt_trainer *t, dvti_rank_state *state);
+DVTI_FN dvt_status dvti_rank_devices_sum(const char *function, dvt_trainer *t,
+                                         const dvti_rank_state *all, bool *summed);
+/* Leaves the group, after a barrier. */
+DVTI_FN void dvti_rank_devices_end(void);
 /* Returns the first of n rows that a rank has. */
 DVTI_FN int64_t dvti_rank_row(int64_t rows, int rank);
 

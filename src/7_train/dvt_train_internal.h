@@ -54,6 +54,8 @@ struct dvt_trainer {
     dvti_replica *replica;         /* n rows of ctxs.n */
     bool ranks_agree;              /* all ranks have the parameters of rank 0 */
     struct dvti_part_batch *parts; /* NULL: never set; owned (dvt_parts.h) */
+    struct dvti_buckets *buckets;  /* NULL until ranks sum; owned (dvt_buckets.c) */
+    int64_t bucket_bytes;          /* 0: ranks send no gradients while backward runs */
 };
 
 /* Returns copy k of parameter i. */

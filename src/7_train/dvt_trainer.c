@@ -7,6 +7,7 @@ static void dvti_trainer_destroy(void *object) {
     dvt_trainer *t = (dvt_trainer *)object;
     int i;
     dvti_parts_free(t);
+    dvti_buckets_free(t->buckets);
     dvti_replicas_free(t->replica, (int64_t)t->n * t->ctxs.n);
     for (i = 0; t->trained && i < t->n; i++)
         dvti_disown(t->trained[i].staging);
@@ -44,6 +45,7 @@ DVT_API dvt_trainer *dvt_trainer_new(dvt_params *params, dvt_optimizer optimizer
     t->update = (dvti_update_of *)(void *)(t->trained + n);
     t->states = dvti_optimizer_states(&optimizer);
     t->n = n;
+    t->bucket_bytes = DVTI_BUCKET_BYTES;
     for (i = 0; i < n; i++)
         t->trained[i].param = dvt_params_at(params, i);
     if (dvti_trainer_ctxs(function, t, &ctxs) != DVT_OK ||

@@ -1,13 +1,15 @@
 #!/bin/sh
 # Trains with several processes, under Open MPI and MPICH. The library is compiled once for each,
-# without optimization and kernels, which are not tested here. Environment: BUILD, LIBS.
+# without optimization and SIMD kernels, which are not tested here. NCCL runs on the simulated
+# driver where it can be built. Environment: BUILD, LIBS, CC, MAKE, CUDA_HOME.
 . tests/lib.sh
+: "${CC:=cc}" "${MAKE:=make}" "${CUDA_HOME:=/usr/local/cuda}"
 D=$BUILD/mpi
 rm -rf "$D"
 mkdir -p "$D"
 # Open MPI refuses root, as in containers, and spins on busy processors.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
-export DEVTENSOR_NUM_THREADS=1 DEVTENSOR_RANK_TIMEOUT=30 CONTEXTS=1
+export DEVTENSOR_NUM_THREADS=1 DEVTENSOR_RANK_TIMEOUT=30 DEVTENSOR_CUDA=0 CONTEXTS=1
 # Launchers ask the name of this host, which a sandbox may not resolve.
 export HYDRA_IFACE="${HYDRA_IFACE:-lo}" OMPI_MCA_btl_tcp_if_include=lo
 
@@ -43,13 +45,52 @@ says() {
     fi
 }
 
+# ---- simulated GPUs ----
+SIM=$PWD/build/simcuda # that of tests/cuda/run.sh
+no_gpus=
+if [ ! -f "$CUDA_HOME/include/cuda.h" ]; then
+    no_gpus="no cuda.h below $CUDA_HOME"
+elif ! ls "$CUDA_HOME"/lib*/libnvrtc.so* "$CUDA_HOME"/targets/*/lib/libnvrtc.so* \
+    "${SIMNVRTC_REAL:-/}" 2>/dev/null | grep -q libnvrtc; then
+    no_gpus="no NVRTC below $CUDA_HOME"
+elif ! MAKEFLAGS= "$MAKE" -s -f tests/simcuda/Makefile O=build/simcuda CC="$CC" \
+    CUDA_HOME="$CUDA_HOME" all >"$D/simcuda.log" 2>&1; then
+    no_gpus="the simulated driver was not built: $(tail -n 3 "$D/simcuda.log")"
+fi
+gpus() ( # processes, how
+    export DEVTENSOR_CUDA=1 DEVTENSOR_NCCL=1 SIMCUDA_DEVICES=4 SIMCUDA_CACHE="$SIM/cache" \
+        DEVTENSOR_CACHE_DIR="$SIM/kernels" LD_LIBRARY_PATH="$SIM/lib"
+    ranks "$1" gpus "$2"
+)
+stops() ( # processes, how; rank 1 stops in a sum
+    export SIMNCCL_STOPS=1 SIMNCCL_SECONDS=1 DEVTENSOR_RANK_TIMEOUT=2
+    gpus "$@"
+)
+hangs() (
+    export SIMNCCL_HANGS=1
+    stops "$@"
+)
+gpu_cases() {
+    mkdir -p "$SIM/kernels"
+    chmod 700 "$SIM/kernels" # the kernel cache must be accessible only to its owner
+    for n in 1 2 4; do
+        try "$mpi.gpus.$n" gpus $n own
+    done
+    [ $mpi = openmpi ] || return # the rest does not depend on MPI
+    for how in two shared missing; do
+        try "$mpi.gpus.$how" gpus 2 $how
+    done
+    says gpus.lost "has waited 2 s for rank 1" stops 2 own
+    says gpus.hangs "has waited 2 s for rank 1" hangs 2 own
+}
+
 for mpi in openmpi mpich; do
     if ! has mpicc.$mpi || ! has mpirun.$mpi; then
         skip mpi.$mpi "no mpicc.$mpi or mpirun.$mpi here"
         continue
     fi
     try "$mpi.compile" mpicc.$mpi -std=gnu11 -O0 -w -DDEVTENSOR_IMPLEMENTATION -DDEVTENSOR_MPI \
-        -DDEVTENSOR_NO_CUDA -DDEVTENSOR_NO_SIMD -I. tests/mpi/train.c -o "$D/$mpi" $LIBS
+        -DDEVTENSOR_NO_SIMD -I. tests/mpi/train.c -o "$D/$mpi" $LIBS
     [ -x "$D/$mpi" ] || continue
     for n in 1 2 4; do
         try "$mpi.arrays.$n" ranks $n arrays
@@ -71,11 +112,17 @@ for mpi in openmpi mpich; do
     for n in 1 2 3; do
         same resume.$n "$whole" ranks $n resume "$D/$mpi.safetensors"
     done
+    n=4
+    [ $mpi = openmpi ] || n=2 # waiting processes of MPICH spin
+    try "$mpi.overlap.$n" ranks $n overlap
     says dies "[Kk]illed" ranks 3 dies
+    says dies.early "[Kk]illed" ranks 3 dies_early
     says leaves "rank 1 exits without dvt_distributed_end" ranks 3 leaves
     says differs "rank 1 sent 4 bytes, and rank 0 expects 80" ranks 2 differs
     DEVTENSOR_RANK_TIMEOUT=2
     says stops "has waited 2 s for rank 1" ranks 2 stops
     DEVTENSOR_RANK_TIMEOUT=30
+    [ -n "$no_gpus" ] || gpu_cases
 done
+[ -z "$no_gpus" ] || skip mpi.gpus "$no_gpus"
 finish

@@ -2,6 +2,7 @@
    the losses and parameters on rank 0, after it has compared all ranks. Contexts per process:
    CONTEXTS, 1 by default. */
 #include "devtensor.h"
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,6 +129,18 @@ static int train_plain(const run *r, dvt_loader *loader, int epochs) {
     return dvt_error_code() == DVT_OK ? 0 : failed("train");
 }
 
+/* Returns 1 unless all ranks have the same hash. */
+static int same_on_all_ranks(void) {
+    dvt_array *first = dvt_empty(DVT_SHAPE(8), DVT_U8, dvt_cpu());
+    memcpy(dvt_data(first), &hash, 8);
+    if (dvt_broadcast_ranks(first, 0) != DVT_OK)
+        return failed("broadcast");
+    if (memcmp(dvt_data(first), &hash, 8) == 0)
+        return 0;
+    fprintf(stderr, "rank %d has other bits than rank 0\n", dvt_rank());
+    return 1;
+}
+
 /* Adds the parameters to the hash. All ranks must have the same one. */
 static int finish(const run *r, bool print_values) {
     int i;
@@ -136,16 +149,8 @@ static int finish(const run *r, bool print_values) {
             dvt_copyto(dvt_param_data(dvt_params_at(r->params, i), r->ctxs.ctx[0]), dvt_cpu());
         hash_bytes(dvt_data(x), (size_t)dvt_nbytes(x));
     }
-    {
-        dvt_array *first = dvt_empty(DVT_SHAPE(8), DVT_U8, dvt_cpu());
-        memcpy(dvt_data(first), &hash, 8);
-        if (dvt_broadcast_ranks(first, 0) != DVT_OK)
-            return failed("broadcast");
-        if (memcmp(dvt_data(first), &hash, 8) != 0) {
-            fprintf(stderr, "rank %d has other bits than rank 0\n", dvt_rank());
-            return 1;
-        }
-    }
+    if (same_on_all_ranks() != 0)
+        return 1;
     if (dvt_rank() == 0 && print_values)
         printf("%.4f\n",
                dvt_item(dvt_norm(dvt_block_data(dvt_block_at(r->net, -1), "weight", r->ctxs.ctx[0]),
@@ -182,17 +187,29 @@ static int arrays(void) {
     return 0;
 }
 
+#include "gpus.h"
+#include "overlap.h"
+
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "parts", *file = argc > 2 ? argv[2] : NULL;
     dvt_optimizer momentum = dvt_optimizer_sgd(0.1);
     int code = 0;
     run r;
     momentum.momentum = 0.9;
-    dvt_set_virtual_gpus(2, 0);
+    if (strcmp(mode, "gpus") != 0)
+        dvt_set_virtual_gpus(2, 0);
     if (dvt_distributed_init() != DVT_OK)
         return failed("start");
     if (strcmp(mode, "arrays") == 0) {
         code = arrays();
+    } else if (strcmp(mode, "gpus") == 0) {
+        code = gpus(file);
+    } else if (strcmp(mode, "overlap") == 0) {
+        code = overlap();
+    } else if (strcmp(mode, "time") == 0) {
+        code = step_times(file ? atoi(file) : 512);
+    } else if (strcmp(mode, "dies_early") == 0) {
+        code = dies_early();
     } else if (strcmp(mode, "parts") == 0) { /* the last batch of an epoch has 2 samples */
         r = make_run(true, dvt_optimizer_adam(0.01), NULL);
         code = train_parts(&r, make_loader(98, 1), 2);

@@ -18,6 +18,16 @@ DVT_TEST(distributed_without_mpi) {
     CHECK_INT(dvt_distributed_end(), DVT_OK);
 }
 
+DVT_TEST(distributed_bucket_bytes) {
+    dvt_block *net = dvt_nn_dense(1, DVT_IDENTITY);
+    dvt_trainer *trainer =
+        dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0.1));
+    CHECK_INT(dvt_trainer_set_bucket_bytes(trainer, 0), DVT_OK);
+    CHECK_INT(dvt_trainer_set_bucket_bytes(trainer, 1 << 20), DVT_OK);
+    CHECK_ERROR(dvt_trainer_set_bucket_bytes(trainer, -1), DVT_ERR_RANGE);
+    CHECK_ERROR(dvt_trainer_set_bucket_bytes(NULL, 0), DVT_ERR_NULL_ARGUMENT);
+}
+
 DVT_TEST(distributed_errors) {
     dvt_array *x = dvt_zeros(DVT_SHAPE(2), DVT_BOOL, dvt_cpu());
     CHECK_ERROR(dvt_all_reduce_ranks(x), DVT_ERR_DTYPE);

@@ -66,18 +66,10 @@ static const dvti_nccl_comm *dvti_cuda_comms(const dvti_cuda_group *group) {
     return dvti_nccl_open() ? dvti_nccl_comms(physical, group->n) : NULL;
 }
 
-/* Returns -1 for a dtype that NCCL does not sum. */
-static int dvti_cuda_nccl_type(dvt_dtype dtype) {
-    static const int types[DVT_DTYPE_COUNT] = {DVTI_NCCL_F32,  DVTI_NCCL_F64, DVTI_NCCL_F16,
-                                               DVTI_NCCL_BF16, DVTI_NCCL_I8,  DVTI_NCCL_U8,
-                                               DVTI_NCCL_I32,  DVTI_NCCL_I64, -1};
-    return types[dtype];
-}
-
 static bool dvti_cuda_nccl_serves(const dvti_reduce_part *part, int n_parts) {
     int i;
     for (i = 0; i < n_parts; i++)
-        if (dvti_cuda_nccl_type(part[i].dtype) < 0)
+        if (dvti_nccl_type(part[i].dtype) < 0)
             return false;
     return true;
 }
@@ -89,8 +81,8 @@ static dvt_status dvti_cuda_nccl_sum(dvti_cuda_group *group, const dvti_nccl_com
     for (i = 0; i < n_parts && result == DVTI_NCCL_OK; i++)
         for (k = 0; k < group->n && result == DVTI_NCCL_OK && part[i].count > 0; k++)
             result = nccl->ncclAllReduce(part[i].at[k], part[i].at[k], (size_t)part[i].count,
-                                         dvti_cuda_nccl_type(part[i].dtype), DVTI_NCCL_SUM,
-                                         comms[k], group->gpu[k]->compute);
+                                         dvti_nccl_type(part[i].dtype), DVTI_NCCL_SUM, comms[k],
+                                         group->gpu[k]->compute);
     ended = nccl->ncclGroupEnd();
     for (k = 0; k < group->n; k++)
         dvti_cuda_remember(group->gpu[k], name);

@@ -53,6 +53,13 @@ DVTI_FN const dvti_nccl *dvti_nccl_open(void) {
     return s->usable ? &s->library : NULL;
 }
 
+DVTI_FN int dvti_nccl_type(dvt_dtype dtype) {
+    static const int types[DVT_DTYPE_COUNT] = {DVTI_NCCL_F32,  DVTI_NCCL_F64, DVTI_NCCL_F16,
+                                               DVTI_NCCL_BF16, DVTI_NCCL_I8,  DVTI_NCCL_U8,
+                                               DVTI_NCCL_I32,  DVTI_NCCL_I64, -1};
+    return types[dtype];
+}
+
 /* The caller holds the lock. */
 static const dvti_nccl_comm *dvti_nccl_group_of(dvti_nccl_state *s, const int *devices, int n) {
     dvti_nccl_group *group;

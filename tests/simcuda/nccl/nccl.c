@@ -1,18 +1,22 @@
-/* A test double of NCCL for the simulated driver: sums float32 and float64 arrays over the GPUs of
-   one process, at ncclGroupEnd, through host memory. ncclReductionCount (found with dlsym) counts
-   the sums, so that a test can tell that NCCL was used. */
-#include <cuda.h>
+/* A test double of NCCL for the simulated driver: sums float32 and float64 arrays at ncclGroupEnd,
+   through host memory: over the GPUs of one process, or over processes (shared.c).
+   ncclReductionCount (found with dlsym) counts the sums, so that a test can tell that NCCL was
+   used. */
+#include "shared.h"
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define API __attribute__((visibility("default")))
 
-enum { OK = 0, INTERNAL = 3, INVALID = 4, F32 = 7, F64 = 8, MOST = 4096 };
+enum { F32 = 7, F64 = 8, MOST = 4096 };
 
 struct comm {
     int rank, size;
     CUcontext context;
     CUdevice device;
+    struct shared *shared; /* NULL: all GPUs are of this process */
+    int error;
 };
 
 struct request {
@@ -32,7 +36,32 @@ API int ncclReductionCount(void) {
 }
 
 API const char *ncclGetErrorString(int result) {
-    return result == OK ? "no error" : result == INVALID ? "invalid argument" : "internal error";
+    return result == OK        ? "no error"
+           : result == INVALID ? "invalid argument"
+           : result == REMOTE  ? "remote process exited or there was a network error"
+                               : "internal error";
+}
+
+API int ncclGetUniqueId(struct shared_id *id) {
+    return shared_name(id);
+}
+
+API int ncclCommInitRank(struct comm **comm, int n, struct shared_id id, int rank) {
+    struct comm *c = calloc(1, sizeof *c);
+    c->rank = rank;
+    c->size = n;
+    c->shared = shared_join(&id, rank, n);
+    if (!c->shared || cuCtxGetCurrent(&c->context) || cuCtxGetDevice(&c->device)) {
+        free(c);
+        return INTERNAL;
+    }
+    *comm = c;
+    return OK;
+}
+
+API int ncclCommGetAsyncError(struct comm *comm, int *result) {
+    *result = comm->error;
+    return OK;
 }
 
 API int ncclCommInitAll(struct comm **comms, int n, const int *devices) {
@@ -48,9 +77,16 @@ API int ncclCommInitAll(struct comm **comms, int n, const int *devices) {
 }
 
 API int ncclCommDestroy(struct comm *comm) {
-    cuDevicePrimaryCtxRelease(comm->device);
+    if (comm->shared)
+        shared_leave(comm->shared);
+    else
+        cuDevicePrimaryCtxRelease(comm->device);
     free(comm);
     return OK;
+}
+
+API int ncclCommAbort(struct comm *comm) {
+    return ncclCommDestroy(comm);
 }
 
 API int ncclGroupStart(void) {
@@ -108,10 +144,31 @@ static int reduce(const struct request *first) {
     return bad ? INTERNAL : OK;
 }
 
+/* The same over processes. As on a GPU, a missing process is an error that comes later. */
+static int reduce_shared(const struct request *one) {
+    const char *stops = getenv("SIMNCCL_STOPS"); /* the rank that stops before its third sum */
+    size_t count = one->count;
+    double *own = malloc(count * 8 + 8), *sum = malloc(count * 8 + 8);
+    int bad = fetch(one, own);
+    if (stops && reductions == 2 && atoi(stops) == one->comm->rank)
+        raise(SIGSTOP);
+    if (!bad && !one->comm->error)
+        one->comm->error = shared_sum(one->comm->shared, own, sum, count, one->type == F64);
+    if (!bad && !one->comm->error)
+        bad = store(one, sum);
+    free(own);
+    free(sum);
+    reductions++;
+    return bad ? INTERNAL : OK;
+}
+
 API int ncclGroupEnd(void) {
     int result = OK;
-    for (int i = 0; i < n_queued && result == OK; i += queued[i].comm->size)
-        result = reduce(&queued[i]);
+    for (int i = 0; i < n_queued && result == OK;) {
+        const int alone = queued[i].comm->shared != NULL;
+        result = alone ? reduce_shared(&queued[i]) : reduce(&queued[i]);
+        i += alone ? 1 : queued[i].comm->size;
+    }
     n_queued = 0;
     return result;
 }
