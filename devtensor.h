@@ -32447,7 +32447,7 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4084], part1[4095], part2[4039], part3[731], end[1];
+    char part0[4078], part1[4062], part2[4036], part3[1003], end[1];
 } dvti_cuda_text_matmul_cu = {
 "#line 1 \"matmul.cu\"\n"
 "#line 42\n"
@@ -32462,15 +32462,21 @@ static const struct {
 "__device__ inline float dvti_mm_add(float a, float b, float sum) { return fmaf(a, b, sum); }\n"
 "__device__ inline double dvti_mm_add(double a, double b, double sum) { return fma(a, b, sum); }\n"
 "__device__ inline unsigned dvti_mm_add(unsigned a, unsigned b, unsigned sum) { return a * b + sum; }\n"
-"__device__ inline uint64_t dvti_mm_add(uint64_t a, uint64_t b, uint64_t sum) { return a * b + sum; }\n\n\n"
+"__device__ inline uint64_t dvti_mm_add(uint64_t a, uint64_t b, uint64_t sum) { return a * b + sum; }\n\n\n\n"
+"template <class C>\n"
 "__device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &p, int64_t at, int64_t col,\n"
-												 "S v) {\n"
-	"if constexpr (DVTI_IS_FLOAT(D))\n"
-		"return p.mask && dvti_load<D, S>(p.mask, at) == 0\n"
-				   "? dvti_narrow<D>((S)0)\n"
-				   ": dvti_epilogue<D>(v, p.bias, col * p.bias_step, p.relu);\n"
-	"else\n"
-		"return dvti_narrow<D>((int64_t)v);\n"
+												 "C v) {\n"
+	"return p.mask && dvti_load<D, C>(p.mask, at) == 0\n"
+			   "? dvti_narrow<D>((C)0)\n"
+			   ": dvti_epilogue<D>(v, p.bias, col * p.bias_step, p.relu);\n"
+"}\n\n"
+"__device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &, int64_t, int64_t,\n"
+												 "unsigned v) {\n"
+	"return dvti_narrow<D>((int64_t)v);\n"
+"}\n\n"
+"__device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &, int64_t, int64_t,\n"
+												 "uint64_t v) {\n"
+	"return dvti_narrow<D>((int64_t)v);\n"
 "}\n\n"
 "template <class T, int N> struct alignas(sizeof(T) * N) dvti_mm_pack { T v[N]; };\n\n\n\n"
 "struct dvti_mm_place {\n"
@@ -32551,12 +32557,12 @@ static const struct {
 	"unsigned inside;\n"
 	"dvti_mm_element held[UNITS][V];\n\n"
 	"__device__ inline void begin(const void *data, int64_t matrix, int64_t stride, int64_t k_step,\n"
-								 "int64_t first, int64_t extent, int64_t k_first) {\n"
+								 "int64_t first, int64_t extent, int64_t k_first) {\n",
 		"const int id = (int)threadIdx.x;\n"
 		"line_stride = WIDE && !ALONG_K ? 1 : stride;\n"
 		"k_stride = WIDE && ALONG_K ? 1 : k_step;\n"
 		"line = ALONG_K ? id / 4 : WIDE ? id % (T / V) * V : id % T;\n"
-		"k = ALONG_K ? id % 4 * V : WIDE ? id / (T / V) : id / T;\n",
+		"k = ALONG_K ? id % 4 * V : WIDE ? id / (T / V) : id / T;\n"
 		"spot = place(line, k);\n"
 		"inside = 0;\n"
 "#pragma unroll\n"
@@ -32671,12 +32677,12 @@ static const struct {
 													  ": ASYNC && (V == 4 || DVTI_IS_FLOAT(D)) ? 2\n"
 																							  ": 1)\n"
 	"dvti_matmul_tiles(const dvti_kmatmul p) {\n"
-	"alignas(16) __shared__ S tile_a[2][ROWS * DEPTH];\n"
+	"alignas(16) __shared__ S tile_a[2][ROWS * DEPTH];\n",
 	"alignas(16) __shared__ S tile_b[2][COLS * DEPTH];\n"
 	"const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;\n"
 	"const int row = warp / WARP_COLS * 8 * MINE_ROWS + lane / 4 * V,\n"
 			  "col = warp % WARP_COLS * 4 * MINE_COLS + lane % 4 * V;\n"
-	"__shared__ dvti_mm_place at;\n",
+	"__shared__ dvti_mm_place at;\n"
 	"int64_t left;\n"
 	"S sum[MINE_ROWS][MINE_COLS] = {};\n"
 	"dvti_mm_a a;\n"
@@ -32792,7 +32798,7 @@ static const struct {
 			"if (col < p.m)\n"
 				"g = *(const pack *)(w + k * p.b_k);\n"
 "#pragma unroll\n"
-			"for (int e = 0; e < V; e++)\n"
+			"for (int e = 0; e < V; e++)\n",
 				"sum[e] = dvti_mm_add(factor, dvti_mm_factor(g.v[e]), sum[e]);\n"
 		"} else {\n"
 "#pragma unroll\n"
@@ -32803,7 +32809,7 @@ static const struct {
 		"}\n"
 	"}\n"
 "#pragma unroll\n"
-	"for (int e = 0; e < V; e++)\n",
+	"for (int e = 0; e < V; e++)\n"
 		"part[warp][WIDE ? lane * V + e : lane + 32 * e] = sum[e];\n"
 	"__syncthreads();\n"
 	"if ((int)threadIdx.x < 32 * V && first + threadIdx.x < p.m) {\n"

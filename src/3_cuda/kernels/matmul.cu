@@ -55,15 +55,24 @@ __device__ inline double dvti_mm_add(double a, double b, double sum) { return fm
 __device__ inline unsigned dvti_mm_add(unsigned a, unsigned b, unsigned sum) { return a * b + sum; }
 __device__ inline uint64_t dvti_mm_add(uint64_t a, uint64_t b, uint64_t sum) { return a * b + sum; }
 
-/* Returns element number `at` of the result, which is in this column, after the epilogue. */
+/* Returns element number `at` of the result, which is in this column, after the epilogue. Integers
+   have none. */
+template <class C>
 __device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &p, int64_t at, int64_t col,
-                                                 S v) {
-    if constexpr (DVTI_IS_FLOAT(D))
-        return p.mask && dvti_load<D, S>(p.mask, at) == 0
-                   ? dvti_narrow<D>((S)0)
-                   : dvti_epilogue<D>(v, p.bias, col * p.bias_step, p.relu);
-    else
-        return dvti_narrow<D>((int64_t)v);
+                                                 C v) {
+    return p.mask && dvti_load<D, C>(p.mask, at) == 0
+               ? dvti_narrow<D>((C)0)
+               : dvti_epilogue<D>(v, p.bias, col * p.bias_step, p.relu);
+}
+
+__device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &, int64_t, int64_t,
+                                                 unsigned v) {
+    return dvti_narrow<D>((int64_t)v);
+}
+
+__device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &, int64_t, int64_t,
+                                                 uint64_t v) {
+    return dvti_narrow<D>((int64_t)v);
 }
 
 template <class T, int N> struct alignas(sizeof(T) * N) dvti_mm_pack { T v[N]; };
