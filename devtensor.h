@@ -31011,7 +31011,7 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4082], part1[4049], part2[184], end[1];
+    char part0[4082], part1[4085], part2[325], end[1];
 } dvti_cuda_text_base_cu = {
 "#line 1 \"base.cu\"\n"
 "#line 13\n"
@@ -31165,6 +31165,8 @@ static const struct {
 "template <int D, class C> __device__ inline C dvti_load(const void *data, int64_t at) {\n"
 	"return dvti_widen<D, C>(((const typename dvti_stored<D>::type *)data)[at]);\n"
 "}\n\n\n"
+"__device__ inline float dvti_fma(float a, float b, float c) { return fmaf(a, b, c); }\n"
+"__device__ inline double dvti_fma(double a, double b, double c) { return fma(a, b, c); }\n\n\n"
 "template <class C> __device__ inline C dvti_relu(C v) { return v > 0 ? v : v != v ? v : (C)0; }\n\n\n\n"
 "template <int D, class C>\n"
 "__device__ inline typename dvti_stored<D>::type dvti_epilogue(C sum, const void *bias, int64_t at,\n"
@@ -31212,15 +31214,15 @@ static const struct {
 "__device__ inline int dvti_divide(int n, const dvti_kdivisor &d) {\n"
 	"return (int)(__umulhi((unsigned)n, d.multiplier) + (unsigned)n >> d.shift);\n"
 "}\n\n"
-"__device__ inline int64_t dvti_divide(int64_t n, const dvti_kdivisor &d) {\n"
+"__device__ inline int64_t dvti_divide(int64_t n, const dvti_kdivisor &d) {\n",
 	"return dvti_quotient(n, d.divisor);\n"
 "}\n\n\n\n"
-"__device__ inline int64_t dvti_thread() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }\n\n",
+"__device__ inline int64_t dvti_thread() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }\n\n"
 "__device__ inline int64_t dvti_threads() { return (int64_t)gridDim.x * blockDim.x; }\n\n\n\n"
 "__device__ inline double dvti_exp_below(double x, double largest) { return exp(x - largest); }\n",
 ""};
 static const struct {
-    char part0[4059], part1[4082], part2[2256], end[1];
+    char part0[4059], part1[4089], part2[2312], end[1];
 } dvti_cuda_text_conv_cu = {
 "#line 1 \"conv.cu\"\n"
 "#line 24\n"
@@ -31358,7 +31360,7 @@ static const struct {
 			"for (int i = 0; i < TM; i++)\n"
 "#pragma unroll\n"
 				"for (int j = 0; j < TN; j++)\n"
-					"sums[i][j] += row[i] * column[j];\n"
+					"sums[i][j] = dvti_fma(row[i], column[j], sums[i][j]);\n"
 		"}\n"
 		"if (more)\n"
 			"fetcher.put(left_slices[stage ^ 1], right_slices[stage ^ 1], left, right);\n"
@@ -31415,7 +31417,7 @@ static const struct {
 		"const dvti_corner corner = dvti_corner_of(p, b, at, b.end);\n"
 "#pragma unroll\n"
 		"for (int e = 0; e < TAPS; e++)\n"
-			"sums[e] += dvti_patch(b, p.x, corner, taps[e]) * y;\n"
+			"sums[e] = dvti_fma(dvti_patch(b, p.x, corner, taps[e]), y, sums[e]);\n"
 	"}\n"
 "#pragma unroll\n"
 	"for (int e = 0; e < TAPS; e++) {\n"
@@ -31447,13 +31449,13 @@ static const struct {
 	"C sum = 0;\n"
 	"dvti_inside(row, (I)p.dilation[0], (I)p.window[0], height, t0, t1);\n"
 	"dvti_inside(column, step, kernel_width, width, u0, u1);\n"
-	"for (I c = 0; c < (I)p.cg; c++)\n"
-		"for (I t = t0; t < t1; t++) {\n",
+	"for (I c = 0; c < (I)p.cg; c++)\n",
+		"for (I t = t0; t < t1; t++) {\n"
 			"const I x = ((channel + c) * height + row + t * (I)p.dilation[0]) * width + column;\n"
 			"const I w = ((o * (I)p.cg + c) * (I)p.window[0] + t) * kernel_width;\n"
 "#pragma unroll 4\n"
 			"for (I u = u0; u < u1; u++)\n"
-				"sum += dvti_load<D, C>(p.x, x + u * step) * dvti_load<D, C>(p.w, w + u);\n"
+				"sum = dvti_fma(dvti_load<D, C>(p.x, x + u * step), dvti_load<D, C>(p.w, w + u), sum);\n"
 		"}\n"
 	"return sum;\n"
 "}\n\n"
@@ -31474,7 +31476,8 @@ static const struct {
 						 "t * (I)p.window[1] + u;\n"
 "#pragma unroll 4\n"
 			"for (I o = 0; o < (I)p.og; o++)\n"
-				"sum += dvti_load<D, C>(p.y, y + o * pixels) * dvti_load<D, C>(p.w, at + o * pitch);\n"
+				"sum = dvti_fma(dvti_load<D, C>(p.y, y + o * pixels),\n"
+							   "dvti_load<D, C>(p.w, at + o * pitch), sum);\n"
 		"}\n"
 	"}\n"
 	"return sum;\n"
@@ -32834,7 +32837,7 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4059], part1[4087], part2[1824], end[1];
+    char part0[4059], part1[4033], part2[2364], end[1];
 } dvti_cuda_text_matmul_mma_cu = {
 "#line 1 \"matmul_mma.cu\"\n"
 "#line 36\n"
@@ -32981,23 +32984,36 @@ static const struct {
 				"dvti_mma_add(sum[i][j], x[i], y[j / 2][j % 2 * 2], y[j / 2][j % 2 * 2 + 1]);\n"
 	"}\n"
 "}\n\n\n\n\n"
-"template <class T> struct alignas(4 * sizeof(T)) dvti_mma_four { T v[4]; };\n\n"
+"__device__ inline void dvti_mma_store(void *to, float4 v) {\n"
+	"asm volatile(\"st.global.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"l\"(__cvta_generic_to_global(to)),\n"
+				 "\"f\"(v.x), \"f\"(v.y), \"f\"(v.z), \"f\"(v.w)\n"
+				 ": \"memory\");\n"
+"}\n\n"
+"__device__ inline void dvti_mma_store(void *to, const float *v) {\n"
+	"dvti_mma_store(to, make_float4(v[0], v[1], v[2], v[3]));\n"
+"}\n\n"
+"__device__ inline void dvti_mma_store(void *to, const unsigned short *v) {\n"
+	"asm volatile(\"st.global.v2.b32 [%0], {%1, %2};\" ::\"l\"(__cvta_generic_to_global(to)),\n"
+				 "\"r\"((unsigned)v[0] | (unsigned)v[1] << 16),\n"
+				 "\"r\"((unsigned)v[2] | (unsigned)v[3] << 16)\n"
+				 ": \"memory\");\n"
+"}\n\n\n\n\n"
 "__device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int64_t col,\n"
 										 "float4 four) {\n"
 	"const float v[4] = {four.x, four.y, four.z, four.w};\n"
-	"dvti_mma_four<dvti_mma_element> narrow;\n"
+	"dvti_mma_element narrow[4];\n"
 "#pragma unroll\n"
 	"for (int i = 0; i < 4; i++) {\n"
 		"const bool whole = p.splits == 1 && col + i < p.m;\n"
 		"const bool zero = whole && p.mask && dvti_load<D, float>(p.mask, at + i) == 0;\n"
-		"narrow.v[i] = (dvti_mma_element)dvti_epilogue<D>(\n"
+		"narrow[i] = (dvti_mma_element)dvti_epilogue<D>(\n"
 			"zero ? 0.0f : v[i], whole && !zero ? p.bias : 0, (col + i) * p.bias_step, p.relu);\n"
 	"}\n"
 	"if (p.wide) {\n"
 		"if (p.splits > 1)\n"
-			"*(float4 *)((float *)p.partial + at) = four;\n"
+			"dvti_mma_store((float *)p.partial + at, four);\n"
 		"else\n"
-			"*(dvti_mma_four<dvti_mma_element> *)((dvti_mma_element *)p.out + at) = narrow;\n"
+			"dvti_mma_store((dvti_mma_element *)p.out + at, narrow);\n"
 		"return;\n"
 	"}\n"
 "#pragma unroll\n"
@@ -33007,7 +33023,7 @@ static const struct {
 		"else if (p.splits > 1)\n"
 			"((float *)p.partial)[at + i] = v[i];\n"
 		"else\n"
-			"((dvti_mma_element *)p.out)[at + i] = narrow.v[i];\n"
+			"((dvti_mma_element *)p.out)[at + i] = narrow[i];\n"
 "}\n\n\n\n\n"
 "#define PITCH (LINES + 8)\n\n"
 "__device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mma_place &at, float *rows,\n"
@@ -33032,7 +33048,7 @@ static const struct {
 		"__syncthreads();\n"
 "#pragma unroll 2\n"
 		"for (int id = (int)threadIdx.x; id < WARP_LINES * LINES / 4; id += THREADS) {\n"
-			"const int line = id / (LINES / 4), c = id % (LINES / 4) * 4;\n"
+			"const int line = id / (LINES / 4), c = id % (LINES / 4) * 4;\n",
 			"const int64_t row = at.row + half * WARP_LINES + line, col = at.col + c;\n"
 			"if (row < p.n && col < p.m)\n"
 				"dvti_mma_put_four(p, at.out + row * p.m + col, col,\n"
@@ -33045,7 +33061,7 @@ static const struct {
 	"alignas(128) __shared__ unsigned char tiles[STAGES][2][SIDE];\n"
 	"const int64_t job = (int64_t)blockIdx.y * gridDim.x + blockIdx.x;\n"
 	"const int warp = (int)threadIdx.x / 32, row = warp / 2 * WARP_LINES,\n"
-			  "col = warp % 2 * WARP_LINES;\n",
+			  "col = warp % 2 * WARP_LINES;\n"
 	"const unsigned shared = (unsigned)__cvta_generic_to_shared(&tiles[0][0][0]);\n"
 	"if (job >= p.jobs)\n"
 		"return;\n"

@@ -194,6 +194,10 @@ template <int D, class C> __device__ inline C dvti_load(const void *data, int64_
     return dvti_widen<D, C>(((const typename dvti_stored<D>::type *)data)[at]);
 }
 
+/* Explicit, so that bits do not depend on what a version of NVRTC contracts. */
+__device__ inline float dvti_fma(float a, float b, float c) { return fmaf(a, b, c); }
+__device__ inline double dvti_fma(double a, double b, double c) { return fma(a, b, c); }
+
 /* As the operation relu: NaN stays, and -0 becomes +0. */
 template <class C> __device__ inline C dvti_relu(C v) { return v > 0 ? v : v != v ? v : (C)0; }
 

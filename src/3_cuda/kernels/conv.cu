@@ -175,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const 
             for (int i = 0; i < TM; i++)
 #pragma unroll
                 for (int j = 0; j < TN; j++)
-                    sums[i][j] += row[i] * column[j];
+                    sums[i][j] = dvti_fma(row[i], column[j], sums[i][j]);
         }
         if (more)
             fetcher.put(left_slices[stage ^ 1], right_slices[stage ^ 1], left, right);
@@ -235,7 +235,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) dvti_conv(const dvti_kc
         const dvti_corner corner = dvti_corner_of(p, b, at, b.end);
 #pragma unroll
         for (int e = 0; e < TAPS; e++)
-            sums[e] += dvti_patch(b, p.x, corner, taps[e]) * y;
+            sums[e] = dvti_fma(dvti_patch(b, p.x, corner, taps[e]), y, sums[e]);
     }
 #pragma unroll
     for (int e = 0; e < TAPS; e++) {
@@ -277,7 +277,7 @@ __device__ inline C dvti_forward(const dvti_kconv &p, I sample, I o, I i, I j) {
             const I w = ((o * (I)p.cg + c) * (I)p.window[0] + t) * kernel_width;
 #pragma unroll 4
             for (I u = u0; u < u1; u++)
-                sum += dvti_load<D, C>(p.x, x + u * step) * dvti_load<D, C>(p.w, w + u);
+                sum = dvti_fma(dvti_load<D, C>(p.x, x + u * step), dvti_load<D, C>(p.w, w + u), sum);
         }
     return sum;
 }
@@ -299,7 +299,8 @@ __device__ inline C dvti_data(const dvti_kconv &p, I sample, I c, I h, I w) {
                          t * (I)p.window[1] + u;
 #pragma unroll 4
             for (I o = 0; o < (I)p.og; o++)
-                sum += dvti_load<D, C>(p.y, y + o * pixels) * dvti_load<D, C>(p.w, at + o * pitch);
+                sum = dvti_fma(dvti_load<D, C>(p.y, y + o * pixels),
+                               dvti_load<D, C>(p.w, at + o * pitch), sum);
         }
     }
     return sum;

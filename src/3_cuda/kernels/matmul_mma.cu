@@ -214,26 +214,44 @@ __device__ inline void dvti_mma_stage(unsigned a, unsigned b, int row, int col,
 }
 
 /* ---- results ---- */
+/* Store four adjacent elements with one instruction. NVRTC splits stores of structures and of float4
+   into four. */
+__device__ inline void dvti_mma_store(void *to, float4 v) {
+    asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+                 "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+                 : "memory");
+}
+
+__device__ inline void dvti_mma_store(void *to, const float *v) {
+    dvti_mma_store(to, make_float4(v[0], v[1], v[2], v[3]));
+}
+
+__device__ inline void dvti_mma_store(void *to, const unsigned short *v) {
+    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)),
+                 "r"((unsigned)v[0] | (unsigned)v[1] << 16),
+                 "r"((unsigned)v[2] | (unsigned)v[3] << 16)
+                 : "memory");
+}
+
 /* Stores four adjacent elements of a row. Those before column p.m exist; all of them when
    p.wide. */
-template <class T> struct alignas(4 * sizeof(T)) dvti_mma_four { T v[4]; };
 
 __device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int64_t col,
                                          float4 four) {
     const float v[4] = {four.x, four.y, four.z, four.w};
-    dvti_mma_four<dvti_mma_element> narrow;
+    dvti_mma_element narrow[4];
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         const bool whole = p.splits == 1 && col + i < p.m;
         const bool zero = whole && p.mask && dvti_load<D, float>(p.mask, at + i) == 0;
-        narrow.v[i] = (dvti_mma_element)dvti_epilogue<D>(
+        narrow[i] = (dvti_mma_element)dvti_epilogue<D>(
             zero ? 0.0f : v[i], whole && !zero ? p.bias : 0, (col + i) * p.bias_step, p.relu);
     }
     if (p.wide) {
         if (p.splits > 1)
-            *(float4 *)((float *)p.partial + at) = four;
+            dvti_mma_store((float *)p.partial + at, four);
         else
-            *(dvti_mma_four<dvti_mma_element> *)((dvti_mma_element *)p.out + at) = narrow;
+            dvti_mma_store((dvti_mma_element *)p.out + at, narrow);
         return;
     }
 #pragma unroll
@@ -243,7 +261,7 @@ __device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int6
         else if (p.splits > 1)
             ((float *)p.partial)[at + i] = v[i];
         else
-            ((dvti_mma_element *)p.out)[at + i] = narrow.v[i];
+            ((dvti_mma_element *)p.out)[at + i] = narrow[i];
 }
 
 /* Stores the results through shared memory, the upper half of the tile's rows, then the lower, so
