@@ -113,6 +113,7 @@ help:
 	@echo 'make bench-flags      the kernels of programs compiled with -O0, -Os and -O2'
 	@echo 'make bench-fork-join  time to start a job on all threads, compared with OpenMP'
 	@echo 'make bench-heap       time to allocate memory'
+	@echo 'make bench-parts      the cost of training in parts'
 	@echo 'make examples         build the example programs, and print their directory'
 	@echo 'make shared           the shared library that python/devtensor.py uses'
 	@echo 'make install          header, pkg-config file and CMake package, under PREFIX=$(PREFIX)'
@@ -289,6 +290,9 @@ bench-fork-join:
 bench-heap: $B/bench/heap
 	@$B/bench/heap
 
+bench-parts: $B/bench/parts
+	@$B/bench/parts
+
 examples: $(EXAMPLES) $(EXAMPLES_CXX)
 	@echo 'The programs are in $B/examples: $(patsubst $B/examples/%,%,$^)'
 
@@ -377,5 +381,6 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 .PHONY: help run test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay check \
 	header docs site bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu \
-	bench-sweep bench-blocks bench-misses bench-neon-model bench-fork-join bench-heap examples \
+	bench-sweep bench-blocks bench-misses bench-neon-model bench-fork-join bench-heap bench-parts \
+	examples \
 	install format clean shared
