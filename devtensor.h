@@ -31455,7 +31455,8 @@ static const struct {
 			"const I w = ((o * (I)p.cg + c) * (I)p.window[0] + t) * kernel_width;\n"
 "#pragma unroll 4\n"
 			"for (I u = u0; u < u1; u++)\n"
-				"sum = dvti_fma(dvti_load<D, C>(p.x, x + u * step), dvti_load<D, C>(p.w, w + u), sum);\n"
+				"sum = dvti_fma(dvti_load<D, C>(p.x, x + u * step), dvti_load<D, C>(p.w, w + u),\n"
+							   "sum);\n"
 		"}\n"
 	"return sum;\n"
 "}\n\n"
@@ -38882,10 +38883,23 @@ static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
 	return ew->dtype[0] != ew->dtype[first] && ew->dtype[0] != DVT_BOOL;
 }
 
-/* Returns whether the operation has only a few instructions. A thread then computes several groups
-   at once; for longer operations that would only make the program longer. */
+/* Returns whether the operation has only a few instructions. */
 static bool dvti_cuda_ew_short(dvti_op op) {
 	return dvti_op_row_of(op)->cost == DVTI_COST_QUICK;
+}
+
+/* Returns how many positions a thread loads before the first use. One load of 16 bytes in flight
+   per thread does not fill the memory's queues at 24 warps per multiprocessor, two do. More, and
+   two of long operations, would mostly make programs longer. */
+static int64_t dvti_cuda_ew_each(const dvti_launch *launch, const dvti_cuda_ew *ew, bool mixed) {
+	if (ew->group == 0)
+		return 4;
+	if (mixed)
+		return 1;
+	if (dvti_cuda_ew_short(launch->op))
+		return 4;
+	return launch->compute == DVTI_F32 && dvti_op_row_of(launch->op)->cost != DVTI_COST_LONG ? 2
+																							 : 1;
 }
 
 static int dvti_cuda_ew_log2(int64_t power) {
@@ -38981,7 +38995,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 	dvti_cuda_grid grid;
 	dvti_kelementwise args;
 	bool mixed = dvti_cuda_ew_mixed(&ew, launch->op), brief = dvti_cuda_ew_short(launch->op);
-	int64_t each; /* positions that a thread loads before the first use */
+	int64_t each;
 	int k;
 	dvti_cuda_ew_order(&ew);
 	ew.wide = dvti_cuda_ew_wide(&ew, dvti_cuda_view_size(&launch->out[0]));
@@ -38990,7 +39004,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 	if (ew.group && !mixed)
 		dvti_cuda_ew_find_groups(&ew, brief ? 16 : 4);
 	args = dvti_cuda_ew_args(&ew, launch);
-	each = ew.group == 0 || (brief && !mixed) ? 4 : 1;
+	each = dvti_cuda_ew_each(launch, &ew, mixed);
 	program = DVTI_CUDA_PROGRAM(elementwise);
 	program.variant = (uint64_t)launch->op | (uint64_t)launch->compute << 8;
 	for (k = 0; k < 4; k++)

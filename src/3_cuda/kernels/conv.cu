@@ -277,7 +277,8 @@ __device__ inline C dvti_forward(const dvti_kconv &p, I sample, I o, I i, I j) {
             const I w = ((o * (I)p.cg + c) * (I)p.window[0] + t) * kernel_width;
 #pragma unroll 4
             for (I u = u0; u < u1; u++)
-                sum = dvti_fma(dvti_load<D, C>(p.x, x + u * step), dvti_load<D, C>(p.w, w + u), sum);
+                sum = dvti_fma(dvti_load<D, C>(p.x, x + u * step), dvti_load<D, C>(p.w, w + u),
+                               sum);
         }
     return sum;
 }

@@ -214,8 +214,8 @@ __device__ inline void dvti_mma_stage(unsigned a, unsigned b, int row, int col,
 }
 
 /* ---- results ---- */
-/* Store four adjacent elements with one instruction. NVRTC splits stores of structures and of float4
-   into four. */
+/* Store four adjacent elements with one instruction. NVRTC splits stores of structures and of
+   float4 into four. */
 __device__ inline void dvti_mma_store(void *to, float4 v) {
     asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
                  "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
