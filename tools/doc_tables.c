@@ -91,6 +91,9 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_permutation NULL /* always int64 */
 #define CALL_variance NULL    /* dvt_var */
 #define CALL_layer_norm dvt_layer_norm(s->x, NULL, NULL, 1e-5)
+#define CALL_layer_norm_data NULL
+#define CALL_batch_norm NULL /* floats only; runs on cpu() as other operations */
+#define CALL_batch_norm_data NULL
 #define CALL_fill dvt_full(DVT_SHAPE(2), 1, s->dtype, s->ctx)
 #define CALL_arange dvt_arange(0, 2, 1, s->dtype, s->ctx)
 #define CALL_eye dvt_eye(2, 2, 0, s->dtype, s->ctx)
