@@ -30723,7 +30723,7 @@ static const struct {
 "__device__ inline double dvti_exp_below(double x, double largest) { return exp(x - largest); }\n",
 ""};
 static const struct {
-    char part0[4076], part1[4002], end[1];
+    char part0[4076], part1[4077], end[1];
 } dvti_cuda_text_batch_norm_cu = {
 "#line 1 \"batch_norm.cu\"\n"
 "#line 26\n"
@@ -30943,8 +30943,9 @@ static const struct {
 		"dvti_store<D>(p.out, place, w * (p.training ? g - sum - z * product : g));\n"
 	"}\n"
 "}\n"
-"#endif\n\n"
-"extern \"C\" __global__ void __launch_bounds__(256) dvti_batch_norm(const dvti_kbatch_norm p) {\n"
+"#endif\n\n\n\n"
+"#define RESIDENT (STEP == STATISTICS && D == DVT_F64 ? 2 : 4)\n\n"
+"extern \"C\" __global__ void __launch_bounds__(256, RESIDENT) dvti_batch_norm(const dvti_kbatch_norm p) {\n"
 	"for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x)\n"
 		"dvti_item(p, dvti_spot_of(p, item));\n"
 "}\n",
@@ -32177,7 +32178,7 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4096], part1[2866], end[1];
+    char part0[4086], part1[2870], end[1];
 } dvti_cuda_text_layer_norm_cu = {
 "#line 1 \"layer_norm.cu\"\n"
 "#line 26\n"
@@ -32189,9 +32190,9 @@ static const struct {
 	"int64_t start;\n"
 	"int lane, lanes;\n"
 	"dvti_index n;\n"
-"};\n\n\n"
+"};\n\n\n\n"
 "__device__ inline dvti_index dvti_place(const dvti_spot &spot, dvti_index base, int k) {\n"
-	"return base + (k / EACH * spot.lanes + spot.lane) * EACH + k % EACH;\n"
+	"return base + (k / EACH * spot.lanes + spot.lane) * EACH;\n"
 "}\n\n\n"
 "template <int T>\n"
 "__device__ inline void dvti_tile_load(const void *data, int64_t start, const dvti_spot &spot,\n"
@@ -32377,8 +32378,8 @@ static const struct {
 		"((dvti_real *)p.stats)[2 * row + 1] = scale;\n"
 	"}\n"
 "}\n"
-"#endif\n\n"
-"extern \"C\" __global__ void __launch_bounds__(512) dvti_layer_norm(const dvti_klayer_norm p) {\n"
+"#endif\n\n\n"
+"extern \"C\" __global__ void __launch_bounds__(512, 1) dvti_layer_norm(const dvti_klayer_norm p) {\n"
 	"const int lanes = (int)p.lanes, rows = (int)blockDim.x / lanes;\n"
 	"for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {\n"
 		"const int64_t row = group * rows + threadIdx.x / lanes;\n"
@@ -40294,13 +40295,15 @@ static dvt_status dvti_cuda_norm_rows(dvti_cuda_gpu *gpu, const dvti_launch *lau
 	const bool is_long = args->n > 512 * most;
 	dvti_cuda_program program = DVTI_CUDA_PROGRAM(layer_norm);
 	dvti_cuda_grid grid;
-	int each = 8;
+	int each = 8, i;
 	memset(&grid, 0, sizeof grid);
 	each = dvti_cuda_norm_each(each, args->x, dtype[0], args->n);
 	each = dvti_cuda_norm_each(each, args->g, dtype[1], args->n);
 	each = dvti_cuda_norm_each(each, args->out, dtype[gradient ? 0 : 1], args->n);
 	each = dvti_cuda_norm_each(each, args->gamma, dtype[2], args->n);
 	each = dvti_cuda_norm_each(each, args->beta, dtype[2], args->n);
+	for (i = 0; i < 3; i++) /* a group of 16-bit elements has at least 8 bytes */
+		each = each == 2 && dvt_dtype_size(dtype[i]) == 2 ? 1 : each;
 	if (args->n <= 32 * per)
 		args->lanes = DVTI_MIN(dvti_cuda_power((args->n - 1) / DVTI_MAX(each, 4) + 1), 32);
 	else
@@ -40533,10 +40536,10 @@ DVTI_FN dvt_status dvti_cuda_batch_norm(dvti_cuda_gpu *gpu, const dvti_launch *l
 	if (args.training)
 		status = dvti_cuda_norm_start(gpu, launch, &args, dtype, args.part, DVTI_NORM_STATISTICS);
 	/* The last step writes the running statistics: a failure above leaves them as they were. */
-	return status == DVT_OK ? dvti_cuda_norm_start(gpu, launch, &args, dtype,
-												   dvti_cuda_norm_chunk(&args, INT32_MAX),
-												   DVTI_NORM_NORMALIZE)
-							: status;
+	return status == DVT_OK
+			   ? dvti_cuda_norm_start(gpu, launch, &args, dtype,
+									  dvti_cuda_norm_chunk(&args, INT32_MAX), DVTI_NORM_NORMALIZE)
+			   : status;
 }
 
 #undef DVTI_NORM_BLOCKS
@@ -45308,8 +45311,7 @@ static bool dvti_running_suits(dvt_array *const *in, dvt_dtype dtype) {
 }
 
 static dvt_array *dvti_batch_norm(dvt_array *const *in, int axis, double momentum, double epsilon) {
-	const dvt_dtype dtype =
-		dvt_promote(dvt_promote(in[0]->dtype, in[1]->dtype), in[2]->dtype);
+	const dvt_dtype dtype = dvt_promote(dvt_promote(in[0]->dtype, in[1]->dtype), in[2]->dtype);
 	const bool training = dvt_is_training();
 	dvti_attr attr = dvti_attr_none();
 	dvt_array *x, *y;
@@ -45519,8 +45521,7 @@ DVTI_FN bool dvti_norm_gradients(const char *name, dvti_op op, const dvti_node *
 		const int at = i ? (int)attr->i[i] : 0;
 		dvt_array *of = NULL;
 		if ((at || i == 0) && need[at]) {
-			of = dvti_array_new(name, node->in[at]->shape, node->in[at]->dtype,
-								x->storage->ctx);
+			of = dvti_array_new(name, node->in[at]->shape, node->in[at]->dtype, x->storage->ctx);
 			if (!of)
 				return false;
 			out[at] = of;
@@ -46063,6 +46064,40 @@ static bool dvti_warm_reductions(dvt_ctx ctx) {
 		   dvti_warm_entropy(ctx, DVT_I64);
 }
 
+/* Normalizes x over the last axis, or over all but axis 1, and computes the gradients. */
+static bool dvti_warm_norm(dvt_array *x, bool batch) {
+	static const bool need[] = {true, true, true, false};
+	const dvt_ctx ctx = x->storage->ctx;
+	const dvt_shape shape = DVT_SHAPE(x->shape.dim[batch ? 1 : x->shape.ndim - 1]);
+	dvt_array *in[4], *out[3], *mean = dvti_warm_full(shape, ctx), *var = dvti_warm_full(shape, ctx);
+	dvti_node node;
+	in[0] = x;
+	in[1] = dvti_warm_full(shape, ctx);
+	in[2] = dvti_warm_full(shape, ctx);
+	in[3] = dvti_warm_full(DVT_SHAPE(2, x->shape.dim[0] + x->shape.dim[1]), ctx); /* statistics */
+	if (!mean || !var || !in[1] || !in[2] || !in[3])
+		return false;
+	memset(&node, 0, sizeof node);
+	node.in = in;
+	node.attr.i[0] = batch;
+	node.attr.i[1] = node.attr.i[4] = 1;
+	node.attr.i[2] = 2;
+	node.attr.i[3] = 3;
+	DVT_TRAIN_MODE {
+		out[0] = batch ? dvt_batch_norm(x, in[1], in[2], mean, var, 1, 0.9, 1e-5)
+					   : dvt_layer_norm(x, in[1], in[2], 1e-5);
+	}
+	return out[0] &&
+		   dvti_norm_gradients("dvt_prewarm", batch ? DVTI_OP_batch_norm_data : DVTI_OP_layer_norm_data,
+							   &node, x, need, out);
+}
+
+static bool dvti_warm_norms(dvt_ctx ctx) {
+	dvt_array *x = dvti_warm_full(DVT_SHAPE(8, 6, 14, 14), ctx);
+	dvt_array *rows = dvti_warm_full(DVT_SHAPE(256, 260), ctx);
+	return x && rows && dvti_warm_norm(x, true) && dvti_warm_norm(rows, false);
+}
+
 static bool dvti_warm_indices(dvt_ctx ctx) {
 	dvt_array *x = dvti_warm_full(DVT_SHAPE(64, 10), ctx);
 	dvt_array *labels = dvt_zeros(DVT_SHAPE(64), DVT_I64, ctx), *column, *rows;
@@ -46142,7 +46177,8 @@ static bool dvti_warm_step(const char *name, dvt_ctx ctx, dvti_op op, int states
 }
 
 static bool dvti_warm_all(const char *name, dvt_ctx ctx) {
-	return dvti_warm_elementwise(ctx) && dvti_warm_reductions(ctx) && dvti_warm_indices(ctx) &&
+	return dvti_warm_elementwise(ctx) && dvti_warm_reductions(ctx) && dvti_warm_norms(ctx) &&
+		   dvti_warm_indices(ctx) &&
 		   dvti_warm_linear(ctx, 8, 400, 120) && dvti_warm_linear(ctx, 64, 128, 64) &&
 		   dvti_warm_linear(ctx, 64, 50, 10) &&
 		   dvti_warm_conv(ctx, DVT_SHAPE(4, 1, 28, 28), DVT_SHAPE(6, 1, 5, 5), 2) &&
@@ -48019,8 +48055,7 @@ static void dvti_norm_recorded(dvti_grad_call *call, dvti_norm_terms *t) {
 		call->out[0] = dvt_mul(d, t->scale);
 	}
 	if (attr->i[1] && call->need[attr->i[1]])
-		call->out[attr->i[1]] =
-			others.n ? dvt_sum(dvt_mul(g, t->z), others) : dvt_mul(g, t->z);
+		call->out[attr->i[1]] = others.n ? dvt_sum(dvt_mul(g, t->z), others) : dvt_mul(g, t->z);
 	if (attr->i[2] && call->need[attr->i[2]])
 		call->out[attr->i[2]] = others.n ? dvt_sum(g, others) : g;
 }

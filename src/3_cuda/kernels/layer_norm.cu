@@ -36,9 +36,10 @@ struct dvti_spot {
     dvti_index n; /* elements of the row; 0: this thread has no row */
 };
 
-/* Returns the position of a thread's element k in the tile that begins at `base`. */
+/* Returns the position of the group of EACH elements that has a thread's element k, in the tile that
+   begins at `base`. n is a multiple of EACH: the whole group is inside the row, or outside. */
 __device__ inline dvti_index dvti_place(const dvti_spot &spot, dvti_index base, int k) {
-    return base + (k / EACH * spot.lanes + spot.lane) * EACH + k % EACH;
+    return base + (k / EACH * spot.lanes + spot.lane) * EACH;
 }
 
 /* Loads PER elements of a tile; positions past the end are 0. */
@@ -242,7 +243,8 @@ __device__ inline void dvti_row(const dvti_klayer_norm &p, const dvti_spot &spot
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(512) dvti_layer_norm(const dvti_klayer_norm p) {
+/* One block per multiprocessor is enough: left to itself, the compiler spills some variants. */
+extern "C" __global__ void __launch_bounds__(512, 1) dvti_layer_norm(const dvti_klayer_norm p) {
     const int lanes = (int)p.lanes, rows = (int)blockDim.x / lanes;
     for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {
         const int64_t row = group * rows + threadIdx.x / lanes;

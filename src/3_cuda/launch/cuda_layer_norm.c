@@ -31,13 +31,15 @@ static dvt_status dvti_cuda_norm_rows(dvti_cuda_gpu *gpu, const dvti_launch *lau
     const bool is_long = args->n > 512 * most;
     dvti_cuda_program program = DVTI_CUDA_PROGRAM(layer_norm);
     dvti_cuda_grid grid;
-    int each = 8;
+    int each = 8, i;
     memset(&grid, 0, sizeof grid);
     each = dvti_cuda_norm_each(each, args->x, dtype[0], args->n);
     each = dvti_cuda_norm_each(each, args->g, dtype[1], args->n);
     each = dvti_cuda_norm_each(each, args->out, dtype[gradient ? 0 : 1], args->n);
     each = dvti_cuda_norm_each(each, args->gamma, dtype[2], args->n);
     each = dvti_cuda_norm_each(each, args->beta, dtype[2], args->n);
+    for (i = 0; i < 3; i++) /* a group of 16-bit elements has at least 8 bytes */
+        each = each == 2 && dvt_dtype_size(dtype[i]) == 2 ? 1 : each;
     if (args->n <= 32 * per)
         args->lanes = DVTI_MIN(dvti_cuda_power((args->n - 1) / DVTI_MAX(each, 4) + 1), 32);
     else
