@@ -26697,9 +26697,9 @@ DVTI_FN dvt_array *dvti_cross_entropy_launch(const char *name, dvti_op op, dvt_a
    `gradient` is the operation, and these operands suit them. gamma and beta may be NULL. */
 DVTI_FN bool dvti_norm_is_kernel(dvti_op gradient, const dvt_array *x, const dvt_array *gamma,
 								 const dvt_array *beta);
-/* Normalizes x = in[0] with gamma = in[1] and beta = in[2], which may be NULL for layer_norm, in one
-   launch that is recorded. op_norm_launch.c describes `options`, without positions. running: mean
-   and variance of batch_norm, written if i[0]; NULL for layer_norm. dtype: of the result. */
+/* Normalizes x = in[0] with gamma = in[1] and beta = in[2], which may be NULL for layer_norm. This
+   is one launch, and recorded. op_norm_launch.c describes `options`, without positions. running:
+   mean and variance of batch_norm, written if i[0]; NULL for layer_norm. dtype: of the result. */
 DVTI_FN dvt_array *dvti_norm_launch(const char *name, dvti_op op, dvt_array *const *in,
 									dvt_array *const *running, const dvti_attr *options,
 									double momentum, dvt_dtype dtype);
@@ -30726,7 +30726,7 @@ static const struct {
     char part0[4076], part1[4077], end[1];
 } dvti_cuda_text_batch_norm_cu = {
 "#line 1 \"batch_norm.cu\"\n"
-"#line 26\n"
+"#line 29\n"
 "#define STATISTICS 0\n"
 "#define NORMALIZE 1\n"
 "#define SUMS 2\n"
@@ -32181,7 +32181,7 @@ static const struct {
     char part0[4086], part1[2870], end[1];
 } dvti_cuda_text_layer_norm_cu = {
 "#line 1 \"layer_norm.cu\"\n"
-"#line 26\n"
+"#line 29\n"
 "template <bool, class A, class B> struct dvti_either { typedef A type; };\n"
 "template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };\n\n"
 "typedef dvti_either<D == DVT_F64 || OUT == DVT_F64, double, float>::type dvti_real;\n"
@@ -40263,8 +40263,8 @@ DVTI_FN dvt_status dvti_cuda_cross_entropy(dvti_cuda_gpu *gpu, const dvti_launch
 /* Layer norm and RMSNorm (kernels/layer_norm.cu). The gradients of gamma and beta are sums over
    rows (cuda_batch_norm.c).
 
-   Variant, from the lowest bit: 4 dtype of x, 4 of the result, 4 of gamma and beta, 6 PER, 2 log2 of
-   EACH, 1 each LONG, RMS, WIDE, GRADIENT. */
+   Variant, from the lowest bit: 4 dtype of x, 4 of the result, 4 of gamma and beta, 6 PER, 2 log2
+   of EACH, 1 each LONG, RMS, WIDE, GRADIENT. */
 #ifdef DEVTENSOR_LINES
 #line 6 "src/3_cuda/launch/cuda_layer_norm.c"
 #endif
@@ -40279,7 +40279,7 @@ DVTI_FN void dvti_cuda_describe_layer_norm(uint64_t variant, dvti_text *text) {
 				  (int)(variant >> 23 & 1));
 }
 
-/* Returns how many of `each` elements one access can move, for rows of n elements from `data` on. */
+/* Returns how many of `each` elements one access can move, in rows of n elements from `data` on. */
 static int dvti_cuda_norm_each(int each, const void *data, dvt_dtype dtype, int64_t n) {
 	const int64_t size = dvt_dtype_size(dtype);
 	while (data && (each * size > 16 || n % each || (uintptr_t)data % (uintptr_t)(each * size)))
@@ -45295,8 +45295,8 @@ static dvt_array *dvti_batch_norm_composed(dvt_array *x, dvt_array *const *in, i
 	return y;
 }
 
-/* Returns whether the running statistics suit the kernel, which reads them in its own precision and
-   writes them while others may still read x, gamma and beta. */
+/* Returns whether the running statistics suit the kernel. It computes in their dtype, and writes
+   them while some of its blocks still read x, gamma and beta. */
 static bool dvti_running_suits(dvt_array *const *in, dvt_dtype dtype) {
 	int i, k;
 	for (i = 3; i < 5; i++) {
@@ -46069,7 +46069,8 @@ static bool dvti_warm_norm(dvt_array *x, bool batch) {
 	static const bool need[] = {true, true, true, false};
 	const dvt_ctx ctx = x->storage->ctx;
 	const dvt_shape shape = DVT_SHAPE(x->shape.dim[batch ? 1 : x->shape.ndim - 1]);
-	dvt_array *in[4], *out[3], *mean = dvti_warm_full(shape, ctx), *var = dvti_warm_full(shape, ctx);
+	dvt_array *in[4], *out[3], *mean = dvti_warm_full(shape, ctx),
+							   *var = dvti_warm_full(shape, ctx);
 	dvti_node node;
 	in[0] = x;
 	in[1] = dvti_warm_full(shape, ctx);
@@ -46087,9 +46088,9 @@ static bool dvti_warm_norm(dvt_array *x, bool batch) {
 		out[0] = batch ? dvt_batch_norm(x, in[1], in[2], mean, var, 1, 0.9, 1e-5)
 					   : dvt_layer_norm(x, in[1], in[2], 1e-5);
 	}
-	return out[0] &&
-		   dvti_norm_gradients("dvt_prewarm", batch ? DVTI_OP_batch_norm_data : DVTI_OP_layer_norm_data,
-							   &node, x, need, out);
+	return out[0] && dvti_norm_gradients("dvt_prewarm",
+										 batch ? DVTI_OP_batch_norm_data : DVTI_OP_layer_norm_data,
+										 &node, x, need, out);
 }
 
 static bool dvti_warm_norms(dvt_ctx ctx) {
@@ -46178,9 +46179,8 @@ static bool dvti_warm_step(const char *name, dvt_ctx ctx, dvti_op op, int states
 
 static bool dvti_warm_all(const char *name, dvt_ctx ctx) {
 	return dvti_warm_elementwise(ctx) && dvti_warm_reductions(ctx) && dvti_warm_norms(ctx) &&
-		   dvti_warm_indices(ctx) &&
-		   dvti_warm_linear(ctx, 8, 400, 120) && dvti_warm_linear(ctx, 64, 128, 64) &&
-		   dvti_warm_linear(ctx, 64, 50, 10) &&
+		   dvti_warm_indices(ctx) && dvti_warm_linear(ctx, 8, 400, 120) &&
+		   dvti_warm_linear(ctx, 64, 128, 64) && dvti_warm_linear(ctx, 64, 50, 10) &&
 		   dvti_warm_conv(ctx, DVT_SHAPE(4, 1, 28, 28), DVT_SHAPE(6, 1, 5, 5), 2) &&
 		   dvti_warm_conv(ctx, DVT_SHAPE(4, 6, 14, 14), DVT_SHAPE(16, 6, 5, 5), 0) &&
 		   dvti_warm_conv(ctx, DVT_SHAPE(2, 16, 8, 8), DVT_SHAPE(32, 16, 3, 3), 1) &&

@@ -53,6 +53,12 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
     return dvt_avg_pool2d(s->x, &p);
 }
 
+/* Returns NULL for integers. */
+static dvt_array *call_dvt_batch_norm(const sample *s) {
+    dvt_array *one = dvt_ones(DVT_SHAPE(1), s->dtype, s->ctx);
+    return dvt_batch_norm(s->x, one, one, dvt_copy(one), dvt_copy(one), 1, 0.5, 1e-5);
+}
+
 /* Calls of the rows that are neither unary nor binary. Rows that only other operations launch have
    no call of their own. */
 #define CALL_copy dvt_copy(s->x)
@@ -77,6 +83,8 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_take_along_add NULL
 #define CALL_one_hot dvt_one_hot(s->index, 3, s->dtype)
 #define CALL_conv2d dvt_conv2d(s->x, s->small, NULL, NULL)
+#define CALL_cross_entropy dvt_loss_softmax_cross_entropy(s->x, dvt_sum(s->index, DVT_AXES(-1)))
+#define CALL_cross_entropy_data NULL
 #define CALL_conv2d_data NULL
 #define CALL_conv2d_weight NULL
 #define CALL_max_pool2d call_dvt_max_pool2d(s)
@@ -92,7 +100,7 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_variance NULL    /* dvt_var */
 #define CALL_layer_norm dvt_layer_norm(s->x, NULL, NULL, 1e-5)
 #define CALL_layer_norm_data NULL
-#define CALL_batch_norm NULL /* floats only; runs on cpu() as other operations */
+#define CALL_batch_norm call_dvt_batch_norm(s)
 #define CALL_batch_norm_data NULL
 #define CALL_fill dvt_full(DVT_SHAPE(2), 1, s->dtype, s->ctx)
 #define CALL_arange dvt_arange(0, 2, 1, s->dtype, s->ctx)

@@ -203,9 +203,9 @@ DVTI_FN dvt_array *dvti_cross_entropy_launch(const char *name, dvti_op op, dvt_a
    `gradient` is the operation, and these operands suit them. gamma and beta may be NULL. */
 DVTI_FN bool dvti_norm_is_kernel(dvti_op gradient, const dvt_array *x, const dvt_array *gamma,
                                  const dvt_array *beta);
-/* Normalizes x = in[0] with gamma = in[1] and beta = in[2], which may be NULL for layer_norm, in one
-   launch that is recorded. op_norm_launch.c describes `options`, without positions. running: mean
-   and variance of batch_norm, written if i[0]; NULL for layer_norm. dtype: of the result. */
+/* Normalizes x = in[0] with gamma = in[1] and beta = in[2], which may be NULL for layer_norm. This
+   is one launch, and recorded. op_norm_launch.c describes `options`, without positions. running:
+   mean and variance of batch_norm, written if i[0]; NULL for layer_norm. dtype: of the result. */
 DVTI_FN dvt_array *dvti_norm_launch(const char *name, dvti_op op, dvt_array *const *in,
                                     dvt_array *const *running, const dvti_attr *options,
                                     double momentum, dvt_dtype dtype);

@@ -182,8 +182,8 @@ static dvt_array *dvti_batch_norm_composed(dvt_array *x, dvt_array *const *in, i
     return y;
 }
 
-/* Returns whether the running statistics suit the kernel, which reads them in its own precision and
-   writes them while others may still read x, gamma and beta. */
+/* Returns whether the running statistics suit the kernel. It computes in their dtype, and writes
+   them while some of its blocks still read x, gamma and beta. */
 static bool dvti_running_suits(dvt_array *const *in, dvt_dtype dtype) {
     int i, k;
     for (i = 3; i < 5; i++) {

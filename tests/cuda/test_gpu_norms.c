@@ -263,8 +263,7 @@ DVT_TEST(gpu_norms_of_second_order) {
 }
 
 /* ---- what is read and written ---- */
-/* Values that the gradient needs are protected; running statistics are written at success alone, and
-   count as written. */
+/* Values that the gradient reads are protected. Running statistics are written only at success. */
 DVT_TEST(gpu_norms_protect_values) {
     dvt_array *x, *gamma, *beta, *mean, *var, *y = NULL;
     NEEDS_GPU;

@@ -1,9 +1,12 @@
 /* Batch norm: statistics of each channel of x (a, c, b), contiguous, over its count = a * b
    elements, normalization by them, and the gradients:
 
-     y      = (x - mean) * scale * gamma + beta,    scale = 1 / sqrt(variance + epsilon)
-     dbeta  = sum(dy),    dgamma = sum(dy z),    z = (x - mean) * scale
+     y      = (x - mean) * scale * gamma + beta
+     dbeta  = sum(dy)
+     dgamma = sum(dy z)
      dx     = gamma * scale * (dy - dbeta / count - z * dgamma / count)
+     scale  = 1 / sqrt(variance + epsilon)
+     z      = (x - mean) * scale
 
    Also the gradients of layer norm's gamma and beta, which are sums over rows (ROWS): there a
    "channel" is a column, and `stats` has mean and scale of each row.

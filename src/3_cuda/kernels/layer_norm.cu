@@ -1,7 +1,10 @@
 /* Layer norm and RMSNorm over contiguous rows of n elements, and their gradients to x:
 
-     y  = (x - mean) * scale * gamma + beta,    scale = 1 / sqrt(variance + epsilon)
-     dx = scale * (d - sum(d) / n - z * sum(d z) / n),    d = dy * gamma,    z = (x - mean) * scale
+     y     = (x - mean) * scale * gamma + beta
+     dx    = scale * (d - sum(d) / n - z * sum(d z) / n)
+     scale = 1 / sqrt(variance + epsilon)
+     d     = dy * gamma
+     z     = (x - mean) * scale
 
    RMS: mean is 0, and sum(d) counts as 0. `stats` has mean and scale of each row. The gradients of
    gamma and beta are sums over rows: batch_norm.cu.
@@ -12,8 +15,8 @@
 
      lanes = 4:    thread 0 1 2 3 | 4 5 6 7 | ...     one row per 4 threads
 
-   The variance is the mean of the squared differences from the mean, and the mean is a row's first
-   element plus the mean of the differences from it: it has one rounding where x is far from 0.
+   The mean is a row's first element plus the mean of the differences from it. So it is exact to one
+   rounding where x is far from 0. The variance is the mean of the squared differences from it.
 
    Rows beyond 512 * PER elements (LONG) are read twice. The first read gives each thread the mean
    and the squares of its own elements, tile by tile (Chan, Golub and LeVeque, 1979).
@@ -36,8 +39,8 @@ struct dvti_spot {
     dvti_index n; /* elements of the row; 0: this thread has no row */
 };
 
-/* Returns the position of the group of EACH elements that has a thread's element k, in the tile that
-   begins at `base`. n is a multiple of EACH: the whole group is inside the row, or outside. */
+/* Returns the position of the group of EACH elements that has a thread's element k, in the tile
+   from `base` on. n is a multiple of EACH: the whole group is inside the row, or outside. */
 __device__ inline dvti_index dvti_place(const dvti_spot &spot, dvti_index base, int k) {
     return base + (k / EACH * spot.lanes + spot.lane) * EACH;
 }

@@ -1,8 +1,8 @@
 /* Layer norm and RMSNorm (kernels/layer_norm.cu). The gradients of gamma and beta are sums over
    rows (cuda_batch_norm.c).
 
-   Variant, from the lowest bit: 4 dtype of x, 4 of the result, 4 of gamma and beta, 6 PER, 2 log2 of
-   EACH, 1 each LONG, RMS, WIDE, GRADIENT. */
+   Variant, from the lowest bit: 4 dtype of x, 4 of the result, 4 of gamma and beta, 6 PER, 2 log2
+   of EACH, 1 each LONG, RMS, WIDE, GRADIENT. */
 #include "3_cuda/dvt_cuda.h"
 
 DVTI_FN void dvti_cuda_describe_layer_norm(uint64_t variant, dvti_text *text) {
@@ -15,7 +15,7 @@ DVTI_FN void dvti_cuda_describe_layer_norm(uint64_t variant, dvti_text *text) {
                   (int)(variant >> 23 & 1));
 }
 
-/* Returns how many of `each` elements one access can move, for rows of n elements from `data` on. */
+/* Returns how many of `each` elements one access can move, in rows of n elements from `data` on. */
 static int dvti_cuda_norm_each(int each, const void *data, dvt_dtype dtype, int64_t n) {
     const int64_t size = dvt_dtype_size(dtype);
     while (data && (each * size > 16 || n % each || (uintptr_t)data % (uintptr_t)(each * size)))
