@@ -8725,7 +8725,10 @@ typedef struct dvti_reduce_row {
 	R(log_softmax, softmax, Y, "logarithm of softmax") \
 	R(cross_entropy, cross_entropy, B, "minus the logarithm of softmax at a label") \
 	R(cross_entropy_data, none, NONE, "gradient of cross_entropy") \
-	R(layer_norm, none, NONE, "rows with mean 0 and variance 1") \
+	R(layer_norm, layer_norm, NORM, "rows with mean 0 and variance 1") \
+	R(layer_norm_data, none, NONE, "gradients of layer_norm") \
+	R(batch_norm, batch_norm, NORM, "channels with mean 0 and variance 1") \
+	R(batch_norm_data, none, NONE, "gradients of batch_norm") \
 	R(matmul, matmul, FACTOR, "matrix product with batches") \
 	R(concat, index, NONE, "arrays joined along an axis") \
 	R(take, index, B, "slices by index") \
@@ -8807,6 +8810,7 @@ typedef enum dvti_cost {
 #define DVTI_EACH_Y 0x444
 #define DVTI_EACH_XY 0x555
 #define DVTI_EACH_FACTOR 0x012
+#define DVTI_EACH_NORM 0x013
 
 #endif
 /* ==== end dvt_op_table.h ==== */
@@ -12608,6 +12612,7 @@ DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_cross_entropy(const dvti_launch *launch);
 DVTI_FN bool dvti_cpu_layer_norm_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
 DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch);
+DVTI_FN bool dvti_cpu_batch_norm_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
 DVTI_FN int64_t dvti_cpu_scan_plan(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_scan(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_order_plan(dvti_launch *launch, int threads);
@@ -22717,8 +22722,12 @@ DVTI_FN bool dvti_cpu_variance_supports(dvti_op op, dvt_dtype dtype, dvti_featur
 }
 
 DVTI_FN bool dvti_cpu_layer_norm_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
-	(void)op;
-	return feature == DVTI_CAN_RUN && dtype == DVT_F32;
+	return feature == DVTI_CAN_RUN && dtype == DVT_F32 && op == DVTI_OP_layer_norm;
+}
+
+DVTI_FN bool dvti_cpu_batch_norm_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
+	(void)op, (void)dtype, (void)feature;
+	return false;
 }
 
 DVTI_FN void dvti_cpu_pool2d(const dvti_launch *launch) {
@@ -26646,9 +26655,23 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
        in[2]. With s = 0 - g:
        (s at the label, else 0) - exp(in[2]) * s, each rounded.
    layer_norm (optional)
-       op: layer_norm. Along the last axis: (in[0] - its mean) / sqrt(its variance + f[0]),
-       times in[1], plus in[2] (one row each; data NULL: none). float32, contiguous, rows of 1
-       to 32768 elements.
+       All contiguous, along the last axis, of n elements. Computed in `compute`. A view with data
+       NULL: no such operand, or a result that nobody needs.
+       op layer_norm: out[0] y = (in[0] - mean) * scale * in[1] + in[2], scale = 1 / sqrt(variance
+       + f[0]); in[1], in[2] (n), of one dtype. i[0] = 1: of RMSNorm, whose mean is 0 and whose
+       variance is the mean square. out[1], optional (rows..., 2): mean and scale in `compute`.
+       On cpu(): float32, rows of at most 32768 elements, no out[1], i[0] = 0.
+       op layer_norm_data (optional): the gradients. in[0] dy, in[1] x, in[2] gamma, in[3] out[1]
+       above; out[0] dx, out[1] dgamma, out[2] dbeta; i[0] as above.
+   batch_norm (optional)
+       All contiguous: arrays like x (a, c, b), others (c). Computed in `compute`. NULL as above.
+       op batch_norm: out[0] y = (x - mean) * scale * gamma + beta, scale = 1 / sqrt(variance +
+       f[0]); in[0] x, in[1] gamma, in[2] beta, of one dtype. out[1] (2, c) in `compute`: mean and
+       scale. out[2], out[3] running mean and variance, in `compute`. i[0] = 1: mean and variance
+       of x over a and b are used, and the running ones become f[1] * running + (1 - f[1]) *
+       batch. Otherwise the running ones are used and stay.
+       op batch_norm_data: the gradients. in[0] dy, in[1] x, in[2] gamma, in[3] out[1] above;
+       out[0] dx, out[1] dgamma, out[2] dbeta; i[0] as above.
 
    scan
        op: cumsum. in[0] and out[0] (A, N, B), contiguous: out[a][j][b] is the sum of
@@ -26739,7 +26762,10 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 	  (NULL, NULL)) \
 	K(softmax, (NULL, NULL, dvti_cpu_softmax, NULL), (NULL, dvti_cuda_softmax)) \
 	K(cross_entropy, (NULL, NULL, dvti_cpu_cross_entropy, NULL), (NULL, dvti_cuda_cross_entropy)) \
-	K(layer_norm, (dvti_cpu_layer_norm_supports, NULL, dvti_cpu_layer_norm, NULL), (NULL, NULL)) \
+	K(layer_norm, (dvti_cpu_layer_norm_supports, NULL, dvti_cpu_layer_norm, NULL), \
+	  (dvti_cuda_plan_layer_norm, dvti_cuda_layer_norm)) \
+	K(batch_norm, (dvti_cpu_batch_norm_supports, NULL, NULL, NULL), \
+	  (dvti_cuda_plan_batch_norm, dvti_cuda_batch_norm)) \
 	K(scan, (NULL, dvti_cpu_scan_plan, dvti_cpu_scan, NULL), \
 	  (dvti_cuda_plan_scan, dvti_cuda_scan)) \
 	K(sort, (NULL, dvti_cpu_order_plan, dvti_cpu_order, NULL), \
@@ -26965,6 +26991,20 @@ DVTI_FN dvt_array *dvti_cross_entropy(const char *name, dvt_array *x, dvt_array 
 /* Launches an operation of the kernel cross_entropy; returns out[0]. */
 DVTI_FN dvt_array *dvti_cross_entropy_launch(const char *name, dvti_op op, dvt_array *const *in,
 											 int n_in, dvt_array *const *out, int n_out);
+/* Returns whether the device of x has kernels for a normalization and its gradients, of which
+   `gradient` is the operation, and these operands suit them. gamma and beta may be NULL. */
+DVTI_FN bool dvti_norm_is_kernel(dvti_op gradient, const dvt_array *x, const dvt_array *gamma,
+								 const dvt_array *beta);
+/* Normalizes x = in[0] with gamma = in[1] and beta = in[2], which may be NULL for layer_norm. This
+   is one launch, and recorded. op_norm_launch.c describes `options`, without positions. running:
+   mean and variance of batch_norm, written if i[0]; NULL for layer_norm. dtype: of the result. */
+DVTI_FN dvt_array *dvti_norm_launch(const char *name, dvti_op op, dvt_array *const *in,
+									dvt_array *const *running, const dvti_attr *options,
+									double momentum, dvt_dtype dtype);
+/* Computes the gradients of such a node's inputs that are needed, in one launch; not recorded.
+   `op` is layer_norm_data or batch_norm_data. */
+DVTI_FN bool dvti_norm_gradients(const char *name, dvti_op op, const dvti_node *node, dvt_array *g,
+								 const bool *need, dvt_array **out);
 DVTI_FN dvt_array *dvti_linear_fused(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu);
 DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
 									const dvti_attr *attr);
@@ -27055,6 +27095,8 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call);
 DVTI_FN void dvti_grad_reduce(dvti_grad_call *call);
 DVTI_FN void dvti_grad_softmax(dvti_grad_call *call);
 DVTI_FN void dvti_grad_cross_entropy(dvti_grad_call *call);
+DVTI_FN void dvti_grad_layer_norm(dvti_grad_call *call);
+DVTI_FN void dvti_grad_batch_norm(dvti_grad_call *call);
 DVTI_FN void dvti_grad_matmul(dvti_grad_call *call);
 DVTI_FN void dvti_grad_index(dvti_grad_call *call);
 DVTI_FN void dvti_grad_conv(dvti_grad_call *call);
@@ -28156,6 +28198,30 @@ typedef struct dvti_ksoftmax {
 	void *loss;
 } dvti_ksoftmax;
 
+/* layer_norm.cu: rows of n contiguous elements */
+typedef struct dvti_klayer_norm {
+	const void *x, *g, *gamma, *beta; /* g: of the gradient; gamma, beta: NULL for none */
+	void *out, *stats;                /* stats (rows, 2): mean and scale, or NULL */
+	int64_t rows, n;
+	int64_t lanes;  /* threads that share a row */
+	int64_t groups; /* groups of rows; a block computes one group at a time */
+	double epsilon;
+} dvti_klayer_norm;
+
+/* batch_norm.cu: x (a, c, b), count = a * b elements of each channel */
+typedef struct dvti_kbatch_norm {
+	const void *x, *g, *gamma, *beta;
+	void *out, *stats, *partial; /* partial: (parts, 2, c) */
+	void *running_mean, *running_var;
+	void *gamma_grad, *beta_grad; /* NULL: not needed */
+	int64_t c, count;
+	int64_t part, parts;         /* positions of a part of the sums, number of parts */
+	int64_t chunk, items, width; /* positions of a block, blocks, channels of a block */
+	int64_t training;
+	dvti_kdivisor b;
+	double epsilon, momentum, share; /* share: 1 - momentum */
+} dvti_kbatch_norm;
+
 /* scan.cu */
 typedef struct dvti_kscan {
 	const void *in;
@@ -28383,6 +28449,8 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
 	X(elementwise, false) \
 	X(reduce, false) \
 	X(softmax, false) \
+	X(layer_norm, false) \
+	X(batch_norm, false) \
 	X(scan, false) \
 	X(matmul, true) \
 	X(matmul_mma, true) \
@@ -28502,6 +28570,10 @@ DVTI_FN int64_t dvti_cuda_distance(int64_t stride); /* absolute value */
 DVTI_FN int64_t dvti_cuda_reach(const dvti_kview *view);
 /* Returns the smallest power of two that is at least `least`. */
 DVTI_FN int64_t dvti_cuda_power(int64_t least);
+/* Sums dy and dy z over the rows of x (rows, n), for the gradients of layer norm's gamma and beta
+   (launch/cuda_batch_norm.c). The first returns the bytes of workspace. */
+DVTI_FN int64_t dvti_cuda_plan_row_sums(const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_row_sums(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 
 /* ---- the CUDA column of the kernel table ---- */
 /* The launch has at least one element of output. */
@@ -28510,6 +28582,8 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_cross_entropy(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_layer_norm(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_batch_norm(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch);
@@ -28520,6 +28594,8 @@ DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launc
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 /* Fill launch->plan, once for each launch, and return the bytes of workspace. */
 DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_layer_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_batch_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_order(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_scan(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_matmul(const dvti_cuda_gpu *gpu, dvti_launch *launch);
@@ -30827,7 +30903,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[3902], end[1];
+    char part0[4071], part1[324], end[1];
 } dvti_cuda_text_args_h = {
 "#line 1 \"args.h\"\n\n\n\n"
 "#ifndef DVTI_KERNEL_ARGS_H\n"
@@ -30887,6 +30963,26 @@ static const struct {
 	"const void *label, *g;\n"
 	"void *loss;\n"
 "} dvti_ksoftmax;\n\n\n"
+"typedef struct dvti_klayer_norm {\n"
+	"const void *x, *g, *gamma, *beta;\n"
+	"void *out, *stats;\n"
+	"int64_t rows, n;\n"
+	"int64_t lanes;\n"
+	"int64_t groups;\n"
+	"double epsilon;\n"
+"} dvti_klayer_norm;\n\n\n"
+"typedef struct dvti_kbatch_norm {\n"
+	"const void *x, *g, *gamma, *beta;\n"
+	"void *out, *stats, *partial;\n"
+	"void *running_mean, *running_var;\n"
+	"void *gamma_grad, *beta_grad;\n"
+	"int64_t c, count;\n"
+	"int64_t part, parts;\n"
+	"int64_t chunk, items, width;\n"
+	"int64_t training;\n"
+	"dvti_kdivisor b;\n"
+	"double epsilon, momentum, share;\n"
+"} dvti_kbatch_norm;\n\n\n"
 "typedef struct dvti_kscan {\n"
 	"const void *in;\n"
 	"void *out, *before;\n"
@@ -30995,7 +31091,7 @@ static const struct {
 "} dvti_krandom;\n\n\n\n"
 "#define DVTI_KOPT_WORDS 440\n"
 "#define DVTI_KOPT_ROWS 4\n"
-"#define DVTI_KOPT_ROW_BIT 56\n\n"
+"#define DVTI_KOPT_ROW_BIT 56\n\n",
 "typedef struct dvti_koptimizer {\n"
 	"double f[DVTI_KOPT_ROWS][8];\n"
 	"int64_t chunks;\n"
@@ -31220,6 +31316,234 @@ static const struct {
 "__device__ inline int64_t dvti_thread() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }\n\n"
 "__device__ inline int64_t dvti_threads() { return (int64_t)gridDim.x * blockDim.x; }\n\n\n\n"
 "__device__ inline double dvti_exp_below(double x, double largest) { return exp(x - largest); }\n",
+""};
+static const struct {
+    char part0[4076], part1[4077], end[1];
+} dvti_cuda_text_batch_norm_cu = {
+"#line 1 \"batch_norm.cu\"\n"
+"#line 29\n"
+"#define STATISTICS 0\n"
+"#define NORMALIZE 1\n"
+"#define SUMS 2\n"
+"#define GRADIENT 3\n"
+"#define UNROLL 8\n\n"
+"template <bool, class A, class B> struct dvti_either { typedef A type; };\n"
+"template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };\n\n"
+"typedef dvti_either<D == DVT_F64 || OUT == DVT_F64, double, float>::type dvti_real;\n"
+"typedef dvti_either<WIDE, int64_t, int>::type dvti_index;\n\n\n"
+"struct dvti_spot {\n"
+	"int64_t channel, chunk;\n"
+	"dvti_index begin, end;\n"
+	"int lane, lanes;\n"
+	"bool exists;\n"
+"};\n\n"
+"__device__ inline dvti_spot dvti_spot_of(const dvti_kbatch_norm &p, int64_t item) {\n"
+	"const int width = (int)p.width;\n"
+	"const int64_t groups = (p.c - 1) / width + 1;\n"
+	"dvti_spot spot;\n"
+	"spot.lanes = 256 / width;\n"
+	"spot.lane = (int)threadIdx.x / width;\n"
+	"spot.chunk = item / groups;\n"
+	"spot.channel = (item - spot.chunk * groups) * width + threadIdx.x % width;\n"
+	"spot.begin = (dvti_index)(spot.chunk * p.chunk);\n"
+	"spot.end = (dvti_index)min(spot.chunk * p.chunk + p.chunk, p.count);\n"
+	"spot.exists = spot.channel < p.c;\n"
+	"return spot;\n"
+"}\n\n\n"
+"__device__ inline dvti_real dvti_join(const dvti_kbatch_norm &p, dvti_real v) {\n"
+	"__shared__ dvti_real all[256];\n"
+	"const int width = (int)p.width, at = (int)threadIdx.x;\n"
+	"all[at] = v;\n"
+	"for (int half = 128; half >= width; half /= 2) {\n"
+		"__syncthreads();\n"
+		"if (at < half)\n"
+			"all[at] += all[at + half];\n"
+	"}\n"
+	"__syncthreads();\n"
+	"v = all[at % width];\n"
+	"__syncthreads();\n"
+	"return v;\n"
+"}\n\n\n"
+"__device__ inline int64_t dvti_place(const dvti_kbatch_norm &p, int64_t channel, dvti_index at,\n"
+									 "dvti_index &row) {\n"
+	"row = dvti_divide(at, p.b);\n"
+	"return (row * p.c + channel) * p.b.divisor + (at - row * (dvti_index)p.b.divisor);\n"
+"}\n\n"
+"__device__ inline dvti_real dvti_real_at(const void *data, int64_t at) {\n"
+	"return ((const dvti_real *)data)[at];\n"
+"}\n\n"
+"#if STEP == STATISTICS\n\n"
+"__device__ inline void dvti_item(const dvti_kbatch_norm &p, const dvti_spot &spot) {\n"
+	"dvti_index row;\n"
+	"const dvti_real first =\n"
+		"spot.exists\n"
+			"? dvti_load<D, dvti_real>(p.x, dvti_place(p, spot.channel, spot.begin, row))\n"
+			": (dvti_real)0;\n"
+	"dvti_real count = 0, mean = 0, squared = 0, joint;\n"
+	"for (dvti_index base = spot.begin + spot.lane; spot.exists && base < spot.end;\n"
+		 "base += UNROLL * spot.lanes) {\n"
+		"dvti_real x[UNROLL], sum = 0, here = 0, center, far;\n"
+"#pragma unroll\n"
+		"for (int k = 0; k < UNROLL; k++) {\n"
+			"const dvti_index at = base + k * spot.lanes;\n"
+			"x[k] = at < spot.end\n"
+					   "? dvti_load<D, dvti_real>(p.x, dvti_place(p, spot.channel, at, row)) - first\n"
+					   ": (dvti_real)0;\n"
+			"sum += x[k];\n"
+			"here += at < spot.end ? (dvti_real)1 : (dvti_real)0;\n"
+		"}\n"
+		"center = sum / here;\n"
+"#pragma unroll\n"
+		"for (int k = 0; k < UNROLL; k++)\n"
+			"if (base + k * spot.lanes < spot.end)\n"
+				"squared += (x[k] - center) * (x[k] - center);\n"
+		"far = center - mean;\n"
+		"squared += far * far * count * here / (count + here);\n"
+		"mean += far * here / (count + here);\n"
+		"count += here;\n"
+	"}\n"
+	"joint = dvti_join(p, count * mean) / (dvti_real)(spot.end - spot.begin);\n"
+	"squared = dvti_join(p, squared + count * (mean - joint) * (mean - joint));\n"
+	"if (spot.exists && spot.lane == 0) {\n"
+		"dvti_real *partial = (dvti_real *)p.partial + 2 * spot.chunk * p.c + spot.channel;\n"
+		"partial[0] = first + joint;\n"
+		"partial[p.c] = squared;\n"
+	"}\n"
+"}\n"
+"#endif\n\n"
+"#if STEP == NORMALIZE\n\n"
+"__device__ inline void dvti_join_moments(const dvti_kbatch_norm &p, const dvti_spot &spot,\n"
+										 "dvti_real &mean, dvti_real &variance) {\n"
+	"const dvti_real first = spot.exists ? dvti_real_at(p.partial, spot.channel) : (dvti_real)0;\n"
+	"dvti_real sum = 0, squares = 0;\n"
+	"for (int64_t k = spot.lane; spot.exists && k < p.parts; k += spot.lanes)\n"
+		"sum += (dvti_real)min(p.part, p.count - k * p.part) *\n"
+			   "(dvti_real_at(p.partial, 2 * k * p.c + spot.channel) - first);\n"
+	"mean = first + dvti_join(p, sum) / (dvti_real)p.count;\n"
+	"for (int64_t k = spot.lane; spot.exists && k < p.parts; k += spot.lanes) {\n"
+		"const dvti_real far = dvti_real_at(p.partial, 2 * k * p.c + spot.channel) - mean;\n"
+		"squares += dvti_real_at(p.partial, (2 * k + 1) * p.c + spot.channel) +\n"
+				   "(dvti_real)min(p.part, p.count - k * p.part) * far * far;\n"
+	"}\n"
+	"variance = dvti_join(p, squares) / (dvti_real)p.count;\n"
+"}\n\n"
+"__device__ inline void dvti_move(void *running, int64_t at, dvti_real batch,\n"
+								 "const dvti_kbatch_norm &p) {\n",
+	"dvti_real *of = (dvti_real *)running + at;\n"
+	"*of = *of * (dvti_real)p.momentum + batch * (dvti_real)p.share;\n"
+"}\n\n"
+"__device__ inline void dvti_item(const dvti_kbatch_norm &p, const dvti_spot &spot) {\n"
+	"dvti_real mean = 0, variance = 0, scale, w = 0, shift = 0;\n"
+	"if (p.training) {\n"
+		"dvti_join_moments(p, spot, mean, variance);\n"
+	"} else if (spot.exists) {\n"
+		"mean = dvti_real_at(p.running_mean, spot.channel);\n"
+		"variance = dvti_real_at(p.running_var, spot.channel);\n"
+	"}\n"
+	"if (!spot.exists)\n"
+		"return;\n"
+	"scale = (dvti_real)1 / sqrt(variance + (dvti_real)p.epsilon);\n"
+	"if (spot.chunk == 0 && spot.lane == 0) {\n"
+		"if (p.stats) {\n"
+			"((dvti_real *)p.stats)[spot.channel] = mean;\n"
+			"((dvti_real *)p.stats)[p.c + spot.channel] = scale;\n"
+		"}\n"
+		"if (p.training) {\n"
+			"dvti_move(p.running_mean, spot.channel, mean, p);\n"
+			"dvti_move(p.running_var, spot.channel, variance, p);\n"
+		"}\n"
+	"}\n"
+	"w = dvti_load<W, dvti_real>(p.gamma, spot.channel);\n"
+	"shift = dvti_load<W, dvti_real>(p.beta, spot.channel);\n"
+"#pragma unroll 4\n"
+	"for (dvti_index at = spot.begin + spot.lane; at < spot.end; at += spot.lanes) {\n"
+		"dvti_index row;\n"
+		"const int64_t place = dvti_place(p, spot.channel, at, row);\n"
+		"const dvti_real x = dvti_load<D, dvti_real>(p.x, place);\n"
+		"dvti_store<OUT>(p.out, place, (x - mean) * scale * w + shift);\n"
+	"}\n"
+"}\n"
+"#endif\n\n"
+"#if STEP == SUMS || STEP == GRADIENT\n"
+"__device__ inline void dvti_finish_sums(const dvti_kbatch_norm &p, const dvti_spot &spot,\n"
+										"dvti_real sum, dvti_real product) {\n"
+	"if (p.gamma_grad)\n"
+		"dvti_store<W>(p.gamma_grad, spot.channel, product);\n"
+	"if (p.beta_grad)\n"
+		"dvti_store<W>(p.beta_grad, spot.channel, sum);\n"
+"}\n"
+"#endif\n\n"
+"#if STEP == SUMS\n\n\n"
+"__device__ inline void dvti_item(const dvti_kbatch_norm &p, const dvti_spot &spot) {\n"
+	"dvti_real sum = 0, product = 0, mean = 0, scale = 0;\n"
+	"if (!ROWS && p.x && spot.exists) {\n"
+		"mean = dvti_real_at(p.stats, spot.channel);\n"
+		"scale = dvti_real_at(p.stats, p.c + spot.channel);\n"
+	"}\n"
+	"if (spot.exists) {\n"
+"#pragma unroll 4\n"
+		"for (dvti_index at = spot.begin + spot.lane; at < spot.end; at += spot.lanes) {\n"
+			"dvti_index row;\n"
+			"const int64_t place = dvti_place(p, spot.channel, at, row);\n"
+			"const dvti_real g = dvti_load<OUT, dvti_real>(p.g, place);\n"
+			"sum += g;\n"
+			"if (p.x) {\n"
+				"if (ROWS) {\n"
+					"mean = dvti_real_at(p.stats, 2 * (int64_t)row);\n"
+					"scale = dvti_real_at(p.stats, 2 * (int64_t)row + 1);\n"
+				"}\n"
+				"product += g * ((dvti_load<D, dvti_real>(p.x, place) - mean) * scale);\n"
+			"}\n"
+		"}\n"
+	"}\n"
+	"sum = dvti_join(p, sum);\n"
+	"product = dvti_join(p, product);\n"
+	"if (!spot.exists || spot.lane != 0)\n"
+		"return;\n"
+	"if (p.partial) {\n"
+		"dvti_real *partial = (dvti_real *)p.partial + 2 * spot.chunk * p.c + spot.channel;\n"
+		"partial[0] = sum;\n"
+		"partial[p.c] = product;\n"
+	"} else {\n"
+		"dvti_finish_sums(p, spot, sum, product);\n"
+	"}\n"
+"}\n"
+"#endif\n\n"
+"#if STEP == GRADIENT\n\n"
+"__device__ inline void dvti_item(const dvti_kbatch_norm &p, const dvti_spot &spot) {\n"
+	"dvti_real sum = 0, product = 0, mean, scale, w;\n"
+	"for (int64_t k = spot.lane; spot.exists && k < p.parts; k += spot.lanes) {\n"
+		"sum += dvti_real_at(p.partial, 2 * k * p.c + spot.channel);\n"
+		"product += dvti_real_at(p.partial, (2 * k + 1) * p.c + spot.channel);\n"
+	"}\n"
+	"sum = dvti_join(p, sum);\n"
+	"product = dvti_join(p, product);\n"
+	"if (!spot.exists)\n"
+		"return;\n"
+	"if (spot.chunk == 0 && spot.lane == 0)\n"
+		"dvti_finish_sums(p, spot, sum, product);\n"
+	"if (!p.out)\n"
+		"return;\n"
+	"mean = dvti_real_at(p.stats, spot.channel);\n"
+	"scale = dvti_real_at(p.stats, p.c + spot.channel);\n"
+	"w = dvti_load<W, dvti_real>(p.gamma, spot.channel) * scale;\n"
+	"sum = p.training ? sum / (dvti_real)p.count : (dvti_real)0;\n"
+	"product = p.training ? product / (dvti_real)p.count : (dvti_real)0;\n"
+"#pragma unroll 4\n"
+	"for (dvti_index at = spot.begin + spot.lane; at < spot.end; at += spot.lanes) {\n"
+		"dvti_index row;\n"
+		"const int64_t place = dvti_place(p, spot.channel, at, row);\n"
+		"const dvti_real g = dvti_load<OUT, dvti_real>(p.g, place),\n"
+						"z = (dvti_load<D, dvti_real>(p.x, place) - mean) * scale;\n"
+		"dvti_store<D>(p.out, place, w * (p.training ? g - sum - z * product : g));\n"
+	"}\n"
+"}\n"
+"#endif\n\n\n\n"
+"#define RESIDENT (STEP == STATISTICS && D == DVT_F64 ? 2 : 4)\n\n"
+"extern \"C\" __global__ void __launch_bounds__(256, RESIDENT) dvti_batch_norm(const dvti_kbatch_norm p) {\n"
+	"for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x)\n"
+		"dvti_item(p, dvti_spot_of(p, item));\n"
+"}\n",
 ""};
 static const struct {
     char part0[4059], part1[4089], part2[2312], end[1];
@@ -32449,6 +32773,221 @@ static const struct {
 	"}\n"
 "}\n"
 "#endif\n",
+""};
+static const struct {
+    char part0[4086], part1[2870], end[1];
+} dvti_cuda_text_layer_norm_cu = {
+"#line 1 \"layer_norm.cu\"\n"
+"#line 29\n"
+"template <bool, class A, class B> struct dvti_either { typedef A type; };\n"
+"template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };\n\n"
+"typedef dvti_either<D == DVT_F64 || OUT == DVT_F64, double, float>::type dvti_real;\n"
+"typedef dvti_either<WIDE, int64_t, int>::type dvti_index;\n\n\n"
+"struct dvti_spot {\n"
+	"int64_t start;\n"
+	"int lane, lanes;\n"
+	"dvti_index n;\n"
+"};\n\n\n\n"
+"__device__ inline dvti_index dvti_place(const dvti_spot &spot, dvti_index base, int k) {\n"
+	"return base + (k / EACH * spot.lanes + spot.lane) * EACH;\n"
+"}\n\n\n"
+"template <int T>\n"
+"__device__ inline void dvti_tile_load(const void *data, int64_t start, const dvti_spot &spot,\n"
+									  "dvti_index base, dvti_real *v) {\n"
+	"typedef dvti_group<T, EACH> group;\n"
+"#pragma unroll\n"
+	"for (int k = 0; k < PER; k += EACH) {\n"
+		"const dvti_index at = dvti_place(spot, base, k);\n"
+		"group e;\n"
+		"if (at < spot.n)\n"
+			"e.word = *(const decltype(e.word) *)((const typename dvti_stored<T>::type *)data +\n"
+												 "start + at);\n"
+"#pragma unroll\n"
+		"for (int j = 0; j < EACH; j++)\n"
+			"v[k + j] = at < spot.n ? dvti_widen<T, dvti_real>(e.v[j]) : (dvti_real)0;\n"
+	"}\n"
+"}\n\n"
+"template <int T>\n"
+"__device__ inline void dvti_tile_store(void *data, const dvti_spot &spot, dvti_index base,\n"
+									   "const dvti_real *v) {\n"
+	"typedef dvti_group<T, EACH> group;\n"
+"#pragma unroll\n"
+	"for (int k = 0; k < PER; k += EACH) {\n"
+		"const dvti_index at = dvti_place(spot, base, k);\n"
+		"group e;\n"
+"#pragma unroll\n"
+		"for (int j = 0; j < EACH; j++)\n"
+			"e.v[j] = dvti_narrow<T>(v[k + j]);\n"
+		"if (at < spot.n)\n"
+			"*(decltype(e.word) *)((typename dvti_stored<T>::type *)data + spot.start + at) = e.word;\n"
+	"}\n"
+"}\n\n\n"
+"__device__ inline dvti_real dvti_join(dvti_real v, int lanes) {\n"
+	"__shared__ dvti_real all[16];\n"
+	"for (int step = 1; step < lanes && step < 32; step *= 2)\n"
+		"v += __shfl_xor_sync(0xffffffffu, v, step);\n"
+	"if (lanes > 32) {\n"
+		"const int warps = lanes / 32;\n"
+		"if (threadIdx.x % 32 == 0)\n"
+			"all[threadIdx.x / 32] = v;\n"
+		"__syncthreads();\n"
+		"v = all[threadIdx.x % warps];\n"
+		"for (int step = 1; step < warps; step *= 2)\n"
+			"v += __shfl_xor_sync(0xffffffffu, v, step);\n"
+		"__syncthreads();\n"
+	"}\n"
+	"return v;\n"
+"}\n\n"
+"#if GRADIENT\n\n"
+"__device__ inline void dvti_tile_terms(const dvti_klayer_norm &p, const dvti_spot &spot,\n"
+									   "dvti_index base, dvti_real mean, dvti_real scale,\n"
+									   "dvti_real *x, dvti_real *d) {\n"
+	"dvti_tile_load<D>(p.x, spot.start, spot, base, x);\n"
+	"dvti_tile_load<OUT>(p.g, spot.start, spot, base, d);\n"
+"#pragma unroll\n"
+	"for (int k = 0; k < PER; k++)\n"
+		"x[k] = RMS ? x[k] * scale : (x[k] - mean) * scale;\n"
+	"if (p.gamma) {\n"
+		"dvti_real w[PER];\n"
+		"dvti_tile_load<W>(p.gamma, 0, spot, base, w);\n"
+"#pragma unroll\n"
+		"for (int k = 0; k < PER; k++)\n"
+			"d[k] *= w[k];\n"
+	"}\n"
+"}\n\n"
+"__device__ inline void dvti_row(const dvti_klayer_norm &p, const dvti_spot &spot, int64_t row) {\n"
+	"const dvti_real mean = spot.n ? ((const dvti_real *)p.stats)[2 * row] : (dvti_real)0,\n"
+					"scale = spot.n ? ((const dvti_real *)p.stats)[2 * row + 1] : (dvti_real)0,\n"
+					"n = (dvti_real)p.n;\n"
+	"dvti_real x[PER], d[PER], sum = 0, product = 0;\n"
+	"for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {\n"
+		"dvti_tile_terms(p, spot, base, mean, scale, x, d);\n"
+"#pragma unroll\n"
+		"for (int k = 0; k < PER; k++) {\n"
+			"sum += d[k];\n"
+			"product += d[k] * x[k];\n"
+		"}\n"
+		"if (!LONG)\n"
+			"break;\n"
+	"}\n"
+	"sum = RMS ? (dvti_real)0 : dvti_join(sum, spot.lanes) / n;\n"
+	"product = dvti_join(product, spot.lanes) / n;\n"
+	"for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {\n"
+		"if (LONG)\n"
+			"dvti_tile_terms(p, spot, base, mean, scale, x, d);\n"
+"#pragma unroll\n"
+		"for (int k = 0; k < PER; k++)\n"
+			"d[k] = scale * (RMS ? d[k] - x[k] * product : d[k] - sum - x[k] * product);\n"
+		"dvti_tile_store<D>(p.out, spot, base, d);\n"
+		"if (!LONG)\n"
+			"break;\n"
+	"}\n"
+"}\n"
+"#else\n\n"
+"__device__ inline dvti_real dvti_first(const dvti_klayer_norm &p, const dvti_spot &spot) {\n"
+	"return spot.n ? dvti_load<D, dvti_real>(p.x, spot.start) : (dvti_real)0;\n"
+"}\n\n\n"
+"__device__ inline dvti_real dvti_tile_sum(const dvti_spot &spot, dvti_index base,\n"
+										  "const dvti_real *x, dvti_real center) {\n"
+	"dvti_real sum = 0;\n"
+"#pragma unroll\n"
+	"for (int k = 0; k < PER; k++)\n"
+		"sum += dvti_place(spot, base, k) < spot.n ? x[k] - center : (dvti_real)0;\n"
+	"return sum;\n"
+"}\n\n\n"
+"__device__ inline dvti_real dvti_tile_squares(const dvti_spot &spot, dvti_index base,\n"
+											  "const dvti_real *x, dvti_real center) {\n",
+	"dvti_real sum = 0;\n"
+"#pragma unroll\n"
+	"for (int k = 0; k < PER; k++) {\n"
+		"const dvti_real far = x[k] - center;\n"
+		"if (dvti_place(spot, base, k) < spot.n)\n"
+			"sum += far * far;\n"
+	"}\n"
+	"return sum;\n"
+"}\n\n"
+"#if LONG\n\n"
+"__device__ inline void dvti_moments(const dvti_klayer_norm &p, const dvti_spot &spot,\n"
+									"dvti_real &mean, dvti_real &squares) {\n"
+	"const dvti_real first = RMS ? (dvti_real)0 : dvti_first(p, spot);\n"
+	"dvti_real count = 0, own = 0, squared = 0;\n"
+	"for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {\n"
+		"dvti_real x[PER], here = 0, center = 0;\n"
+		"dvti_tile_load<D>(p.x, spot.start, spot, base, x);\n"
+		"if (!RMS) {\n"
+"#pragma unroll\n"
+			"for (int k = 0; k < PER; k++)\n"
+				"here += dvti_place(spot, base, k) < spot.n ? (dvti_real)1 : (dvti_real)0;\n"
+			"if (here > 0)\n"
+				"center = dvti_tile_sum(spot, base, x, first) / here;\n"
+		"}\n"
+		"squared += dvti_tile_squares(spot, base, x, first + center);\n"
+		"if (here > 0) {\n"
+			"const dvti_real far = center - own, both = count + here;\n"
+			"own += far * here / both;\n"
+			"squared += far * far * count * here / both;\n"
+			"count = both;\n"
+		"}\n"
+	"}\n"
+	"mean = RMS ? (dvti_real)0 : dvti_join(count * own, spot.lanes) / (dvti_real)p.n;\n"
+	"squares = dvti_join(squared + count * (own - mean) * (own - mean), spot.lanes);\n"
+	"mean += first;\n"
+"}\n"
+"#endif\n\n"
+"__device__ inline void dvti_row(const dvti_klayer_norm &p, const dvti_spot &spot, int64_t row) {\n"
+	"dvti_real x[PER], mean = 0, squares;\n"
+"#if LONG\n"
+	"dvti_moments(p, spot, mean, squares);\n"
+"#else\n"
+	"dvti_tile_load<D>(p.x, spot.start, spot, 0, x);\n"
+	"if (!RMS) {\n"
+		"const dvti_real first = dvti_first(p, spot);\n"
+		"mean = first + dvti_join(dvti_tile_sum(spot, 0, x, first), spot.lanes) / (dvti_real)p.n;\n"
+	"}\n"
+	"squares = dvti_join(dvti_tile_squares(spot, 0, x, mean), spot.lanes);\n"
+"#endif\n"
+	"const dvti_real scale = (dvti_real)1 / sqrt(squares / (dvti_real)p.n + (dvti_real)p.epsilon);\n"
+	"for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {\n"
+		"dvti_real w[PER];\n"
+		"if (LONG)\n"
+			"dvti_tile_load<D>(p.x, spot.start, spot, base, x);\n"
+"#pragma unroll\n"
+		"for (int k = 0; k < PER; k++)\n"
+			"x[k] = (x[k] - mean) * scale;\n"
+		"if (p.gamma) {\n"
+			"dvti_tile_load<W>(p.gamma, 0, spot, base, w);\n"
+"#pragma unroll\n"
+			"for (int k = 0; k < PER; k++)\n"
+				"x[k] *= w[k];\n"
+		"}\n"
+		"if (p.beta) {\n"
+			"dvti_tile_load<W>(p.beta, 0, spot, base, w);\n"
+"#pragma unroll\n"
+			"for (int k = 0; k < PER; k++)\n"
+				"x[k] += w[k];\n"
+		"}\n"
+		"dvti_tile_store<OUT>(p.out, spot, base, x);\n"
+		"if (!LONG)\n"
+			"break;\n"
+	"}\n"
+	"if (p.stats && spot.n && spot.lane == 0) {\n"
+		"((dvti_real *)p.stats)[2 * row] = mean;\n"
+		"((dvti_real *)p.stats)[2 * row + 1] = scale;\n"
+	"}\n"
+"}\n"
+"#endif\n\n\n"
+"extern \"C\" __global__ void __launch_bounds__(512, 1) dvti_layer_norm(const dvti_klayer_norm p) {\n"
+	"const int lanes = (int)p.lanes, rows = (int)blockDim.x / lanes;\n"
+	"for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {\n"
+		"const int64_t row = group * rows + threadIdx.x / lanes;\n"
+		"dvti_spot spot;\n"
+		"spot.lanes = lanes;\n"
+		"spot.lane = (int)threadIdx.x % lanes;\n"
+		"spot.n = row < p.rows ? (dvti_index)p.n : 0;\n"
+		"spot.start = row * p.n;\n"
+		"dvti_row(p, spot, row);\n"
+	"}\n"
+"}\n",
 ""};
 static const struct {
     char part0[4078], part1[4062], part2[4036], part3[1003], end[1];
@@ -37549,7 +38088,8 @@ DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_lau
 		if (launch->in[k].data)
 			result = dvti_cuda_touch_view(gpu, &launch->in[k], false);
 	for (k = 0; k < launch->n_out && result == DVTI_CU_OK; k++)
-		result = dvti_cuda_touch_view(gpu, &launch->out[k], true);
+		if (launch->out[k].data)
+			result = dvti_cuda_touch_view(gpu, &launch->out[k], true);
 	if (launch->epilogue.bias.data && result == DVTI_CU_OK)
 		result = dvti_cuda_touch_view(gpu, &launch->epilogue.bias, false);
 	if (launch->epilogue.mask && result == DVTI_CU_OK) {
@@ -40570,6 +41110,292 @@ DVTI_FN dvt_status dvti_cuda_cross_entropy(dvti_cuda_gpu *gpu, const dvti_launch
 
 #undef DVTI_CUDA_PAIR
 /* ==== end cuda_softmax.c ==== */
+/* ==== begin src/3_cuda/launch/cuda_layer_norm.c ==== */
+/* Layer norm and RMSNorm (kernels/layer_norm.cu). The gradients of gamma and beta are sums over
+   rows (cuda_batch_norm.c).
+
+   Variant, from the lowest bit: 4 dtype of x, 4 of the result, 4 of gamma and beta, 6 PER, 2 log2
+   of EACH, 1 each LONG, RMS, WIDE, GRADIENT. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/3_cuda/launch/cuda_layer_norm.c"
+#endif
+
+DVTI_FN void dvti_cuda_describe_layer_norm(uint64_t variant, dvti_text *text) {
+	dvti_text_add(text, "#define D %d\n#define OUT %d\n#define W %d\n", (int)(variant & 15),
+				  (int)(variant >> 4 & 15), (int)(variant >> 8 & 15));
+	dvti_text_add(text, "#define PER %d\n#define EACH %d\n", (int)(variant >> 12 & 63),
+				  1 << (variant >> 18 & 3));
+	dvti_text_add(text, "#define LONG %d\n#define RMS %d\n#define WIDE %d\n#define GRADIENT %d\n",
+				  (int)(variant >> 20 & 1), (int)(variant >> 21 & 1), (int)(variant >> 22 & 1),
+				  (int)(variant >> 23 & 1));
+}
+
+/* Returns how many of `each` elements one access can move, in rows of n elements from `data` on. */
+static int dvti_cuda_norm_each(int each, const void *data, dvt_dtype dtype, int64_t n) {
+	const int64_t size = dvt_dtype_size(dtype);
+	while (data && (each * size > 16 || n % each || (uintptr_t)data % (uintptr_t)(each * size)))
+		each /= 2;
+	return each;
+}
+
+/* Launches the kernel for these arguments, of which only the geometry is missing. */
+static dvt_status dvti_cuda_norm_rows(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+									  dvti_klayer_norm *args, const dvt_dtype *dtype,
+									  bool gradient) {
+	const int most = launch->compute == DVTI_F64 ? 8 : 16, per = args->n <= 256 ? 8 : most;
+	const bool is_long = args->n > 512 * most;
+	dvti_cuda_program program = DVTI_CUDA_PROGRAM(layer_norm);
+	dvti_cuda_grid grid;
+	int each = 8, i;
+	memset(&grid, 0, sizeof grid);
+	each = dvti_cuda_norm_each(each, args->x, dtype[0], args->n);
+	each = dvti_cuda_norm_each(each, args->g, dtype[1], args->n);
+	each = dvti_cuda_norm_each(each, args->out, dtype[gradient ? 0 : 1], args->n);
+	each = dvti_cuda_norm_each(each, args->gamma, dtype[2], args->n);
+	each = dvti_cuda_norm_each(each, args->beta, dtype[2], args->n);
+	for (i = 0; i < 3; i++) /* a group of 16-bit elements has at least 8 bytes */
+		each = each == 2 && dvt_dtype_size(dtype[i]) == 2 ? 1 : each;
+	if (args->n <= 32 * per)
+		args->lanes = DVTI_MIN(dvti_cuda_power((args->n - 1) / DVTI_MAX(each, 4) + 1), 32);
+	else
+		args->lanes = args->n <= 256 * most ? 256 : 512;
+	grid.threads = (int)DVTI_MAX(args->lanes, 256);
+	args->groups = (args->rows - 1) / (grid.threads / args->lanes) + 1;
+	grid.x = DVTI_MIN(args->groups, INT32_MAX);
+	if (is_long) /* rows in progress stay in L2 */
+		grid.x = DVTI_MIN(grid.x, 2 * (int64_t)dvti_cuda_physical_of(gpu)->processors);
+	grid.y = grid.z = 1;
+	program.variant = (uint64_t)dtype[0] | (uint64_t)dtype[1] << 4 | (uint64_t)dtype[2] << 8 |
+					  (uint64_t)per << 12 | (uint64_t)(each == 8 ? 3 : each / 2) << 18 |
+					  (uint64_t)is_long << 20 | (uint64_t)(launch->i[0] != 0) << 21 |
+					  (uint64_t)(args->n >= (int64_t)1 << 30) << 22 | (uint64_t)gradient << 23;
+	return dvti_cuda_start(gpu, launch, program, "dvti_layer_norm", grid, args, sizeof *args);
+}
+
+DVTI_FN int64_t dvti_cuda_plan_layer_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+	(void)gpu;
+	return launch->op == DVTI_OP_layer_norm_data ? dvti_cuda_plan_row_sums(launch) : 0;
+}
+
+DVTI_FN dvt_status dvti_cuda_layer_norm(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const bool gradient = launch->op == DVTI_OP_layer_norm_data;
+	const dvti_view *x = &launch->in[gradient ? 1 : 0], *gamma = &launch->in[gradient ? 2 : 1];
+	dvt_dtype dtype[3]; /* x, the result, gamma and beta */
+	dvti_klayer_norm args;
+	dvt_status status = DVT_OK;
+	memset(&args, 0, sizeof args);
+	args.n = x->dim[x->ndim - 1];
+	args.rows = dvti_cuda_view_size(x) / args.n;
+	args.x = x->data;
+	args.gamma = gamma->data;
+	args.out = launch->out[0].data;
+	args.epsilon = launch->f[0];
+	dtype[0] = x->dtype;
+	dtype[1] = gradient ? launch->in[0].dtype : launch->out[0].dtype;
+	dtype[2] = gamma->data ? gamma->dtype : DVT_F32;
+	if (gradient) {
+		args.g = launch->in[0].data;
+		args.stats = launch->in[3].data;
+	} else {
+		args.stats = launch->out[1].data;
+		args.beta = launch->in[2].data;
+		if (args.beta)
+			dtype[2] = launch->in[2].dtype;
+	}
+	if (args.out)
+		status = dvti_cuda_norm_rows(gpu, launch, &args, dtype, gradient);
+	return status == DVT_OK && gradient ? dvti_cuda_row_sums(gpu, launch) : status;
+}
+/* ==== end cuda_layer_norm.c ==== */
+/* ==== begin src/3_cuda/launch/cuda_batch_norm.c ==== */
+/* Batch norm, and the gradients of layer norm's gamma and beta (kernels/batch_norm.cu).
+
+   Variant, from the lowest bit: 4 dtype of x, 4 of the result, 4 of gamma and beta, 1 WIDE, 1 ROWS,
+   2 STEP. */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cuda/launch/cuda_batch_norm.c"
+#endif
+
+typedef enum dvti_cuda_norm_step {
+	DVTI_NORM_STATISTICS,
+	DVTI_NORM_NORMALIZE,
+	DVTI_NORM_SUMS,
+	DVTI_NORM_GRADIENT
+} dvti_cuda_norm_step;
+
+/* Blocks over which sums are distributed, and those of the others. Both are independent of the GPU:
+   the order of the sums, and so the bits, depend on the shape alone. */
+#define DVTI_NORM_BLOCKS 1024
+#define DVTI_NORM_PARTS 256 /* of a sum at most: each block that follows joins all of them */
+
+DVTI_FN void dvti_cuda_describe_batch_norm(uint64_t variant, dvti_text *text) {
+	dvti_text_add(text, "#define D %d\n#define OUT %d\n#define W %d\n", (int)(variant & 15),
+				  (int)(variant >> 4 & 15), (int)(variant >> 8 & 15));
+	dvti_text_add(text, "#define WIDE %d\n#define ROWS %d\n#define STEP %d\n",
+				  (int)(variant >> 12 & 1), (int)(variant >> 13 & 1), (int)(variant >> 14 & 3));
+}
+
+/* Returns positions of a channel for each of about DVTI_NORM_BLOCKS blocks, at least 16 for each
+   thread. */
+static int64_t dvti_cuda_norm_chunk(const dvti_kbatch_norm *args, int64_t most) {
+	const int64_t groups = (args->c - 1) / args->width + 1;
+	int64_t chunks = args->count / (256 / args->width * 16);
+	chunks = DVTI_MIN(DVTI_MIN(chunks, DVTI_NORM_BLOCKS / groups), most);
+	return (args->count - 1) / DVTI_MAX(chunks, 1) + 1;
+}
+
+/* Sets the geometry for x (a, c, b). */
+static dvti_kbatch_norm dvti_cuda_norm_args(int64_t a, int64_t c, int64_t b) {
+	dvti_kbatch_norm args;
+	memset(&args, 0, sizeof args);
+	args.c = c;
+	args.count = a * b;
+	args.b = dvti_cuda_divisor(b);
+	args.width = b >= 16 ? 1 : DVTI_MIN(dvti_cuda_power(c), 32);
+	args.part = dvti_cuda_norm_chunk(&args, DVTI_NORM_PARTS);
+	args.parts = (args.count - 1) / args.part + 1;
+	return args;
+}
+
+static int64_t dvti_cuda_norm_bytes(const dvti_kbatch_norm *args, dvti_class compute) {
+	return args->parts * 2 * args->c * (compute == DVTI_F64 ? 8 : 4);
+}
+
+/* Starts a step with blocks of `chunk` positions. dtype: of x, of the result, of gamma. */
+static dvt_status dvti_cuda_norm_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+									   dvti_kbatch_norm *args, const dvt_dtype *dtype,
+									   int64_t chunk, dvti_cuda_norm_step step) {
+	dvti_cuda_program program = DVTI_CUDA_PROGRAM(batch_norm);
+	dvti_cuda_grid grid;
+	memset(&grid, 0, sizeof grid);
+	args->chunk = chunk;
+	args->items = ((args->c - 1) / args->width + 1) * ((args->count - 1) / chunk + 1);
+	grid.x = DVTI_MIN(args->items, INT32_MAX);
+	grid.y = grid.z = 1;
+	grid.threads = 256;
+	program.variant = (uint64_t)dtype[0] | (uint64_t)dtype[1] << 4 | (uint64_t)dtype[2] << 8 |
+					  (uint64_t)(args->count >= (int64_t)1 << 30) << 12 |
+					  (uint64_t)(launch->op == DVTI_OP_layer_norm_data) << 13 |
+					  (uint64_t)step << 14;
+	return dvti_cuda_start(gpu, launch, program, "dvti_batch_norm", grid, args, sizeof *args);
+}
+
+/* Starts the sums of dy and dy z. They are the gradients of gamma and beta at once when there is
+   one part and no step follows. */
+static dvt_status dvti_cuda_norm_sums(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+									  dvti_kbatch_norm *args, const dvt_dtype *dtype,
+									  bool follows) {
+	args->partial = follows || args->parts > 1 ? launch->workspace : NULL;
+	return dvti_cuda_norm_start(gpu, launch, args, dtype, args->part, DVTI_NORM_SUMS);
+}
+
+/* ---- the gradients of gamma and beta of layer norm ---- */
+static dvti_kbatch_norm dvti_cuda_row_args(const dvti_launch *launch) {
+	const dvti_view *x = &launch->in[1];
+	const int64_t n = x->dim[x->ndim - 1];
+	return dvti_cuda_norm_args(dvti_cuda_view_size(x) / n, n, 1);
+}
+
+DVTI_FN int64_t dvti_cuda_plan_row_sums(const dvti_launch *launch) {
+	const dvti_kbatch_norm args = dvti_cuda_row_args(launch);
+	const bool sums = launch->out[1].data || launch->out[2].data;
+	return sums && args.parts > 1 ? dvti_cuda_norm_bytes(&args, launch->compute) : 0;
+}
+
+DVTI_FN dvt_status dvti_cuda_row_sums(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	dvti_kbatch_norm args = dvti_cuda_row_args(launch);
+	dvt_dtype dtype[3];
+	dvt_status status;
+	args.gamma_grad = launch->out[1].data;
+	args.beta_grad = launch->out[2].data;
+	if (!args.gamma_grad && !args.beta_grad)
+		return DVT_OK;
+	args.g = launch->in[0].data;
+	args.x = args.gamma_grad ? launch->in[1].data : NULL;
+	args.stats = launch->in[3].data;
+	dtype[0] = launch->in[1].dtype;
+	dtype[1] = launch->in[0].dtype;
+	dtype[2] = launch->out[args.gamma_grad ? 1 : 2].dtype;
+	status = dvti_cuda_norm_sums(gpu, launch, &args, dtype, false);
+	return status == DVT_OK && args.parts > 1
+			   ? dvti_cuda_norm_start(gpu, launch, &args, dtype, args.count, DVTI_NORM_GRADIENT)
+			   : status;
+}
+
+/* ---- batch norm ---- */
+static bool dvti_cuda_norm_has_sums(const dvti_launch *launch) {
+	return launch->out[1].data || launch->out[2].data || (launch->i[0] && launch->out[0].data);
+}
+
+static dvti_kbatch_norm dvti_cuda_batch_args(const dvti_launch *launch) {
+	const dvti_view *x = &launch->in[launch->op == DVTI_OP_batch_norm ? 0 : 1];
+	return dvti_cuda_norm_args(x->dim[0], x->dim[1], x->dim[2]);
+}
+
+DVTI_FN int64_t dvti_cuda_plan_batch_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+	const dvti_kbatch_norm args = dvti_cuda_batch_args(launch);
+	(void)gpu;
+	if (launch->op == DVTI_OP_batch_norm ? !launch->i[0] : !dvti_cuda_norm_has_sums(launch))
+		return 0;
+	return dvti_cuda_norm_bytes(&args, launch->compute);
+}
+
+static dvt_status dvti_cuda_batch_gradient(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										   dvti_kbatch_norm *args, const dvt_dtype *dtype) {
+	const bool sums = dvti_cuda_norm_has_sums(launch), follows = launch->out[0].data != NULL;
+	dvt_status status = DVT_OK;
+	args->g = launch->in[0].data;
+	args->x = launch->in[1].data;
+	args->gamma = launch->in[2].data;
+	args->stats = launch->in[3].data;
+	args->out = launch->out[0].data;
+	args->gamma_grad = launch->out[1].data;
+	args->beta_grad = launch->out[2].data;
+	if (sums)
+		status = dvti_cuda_norm_sums(gpu, launch, args, dtype, follows);
+	else
+		args->parts = 0;
+	if (status != DVT_OK || !(follows || args->parts > 1))
+		return status;
+	return dvti_cuda_norm_start(gpu, launch, args, dtype,
+								follows ? dvti_cuda_norm_chunk(args, INT32_MAX) : args->count,
+								DVTI_NORM_GRADIENT);
+}
+
+DVTI_FN dvt_status dvti_cuda_batch_norm(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const bool forward = launch->op == DVTI_OP_batch_norm;
+	dvti_kbatch_norm args = dvti_cuda_batch_args(launch);
+	dvt_status status = DVT_OK;
+	dvt_dtype dtype[3];
+	dtype[0] = launch->in[forward ? 0 : 1].dtype;
+	dtype[1] = forward ? launch->out[0].dtype : launch->in[0].dtype;
+	dtype[2] = launch->in[forward ? 1 : 2].dtype;
+	args.training = launch->i[0];
+	if (!forward)
+		return dvti_cuda_batch_gradient(gpu, launch, &args, dtype);
+	args.x = launch->in[0].data;
+	args.gamma = launch->in[1].data;
+	args.beta = launch->in[2].data;
+	args.out = launch->out[0].data;
+	args.stats = launch->out[1].data;
+	args.running_mean = launch->out[2].data;
+	args.running_var = launch->out[3].data;
+	args.partial = launch->workspace;
+	args.epsilon = launch->f[0];
+	args.momentum = launch->f[1];
+	args.share = 1 - launch->f[1];
+	if (args.training)
+		status = dvti_cuda_norm_start(gpu, launch, &args, dtype, args.part, DVTI_NORM_STATISTICS);
+	/* The last step writes the running statistics: a failure above leaves them as they were. */
+	return status == DVT_OK
+			   ? dvti_cuda_norm_start(gpu, launch, &args, dtype,
+									  dvti_cuda_norm_chunk(&args, INT32_MAX), DVTI_NORM_NORMALIZE)
+			   : status;
+}
+
+#undef DVTI_NORM_BLOCKS
+#undef DVTI_NORM_PARTS
+/* ==== end cuda_batch_norm.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sort of keys with values, for families that need it (kernels/sort.cu). */
 #ifdef DEVTENSOR_LINES
@@ -41089,7 +41915,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 175 "src/devtensor_spine.h"
+#line 177 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -45314,13 +46140,78 @@ static bool dvti_move_running(dvt_array *const *running, dvt_array *mean, dvt_ar
 	return good;
 }
 
+/* Composes it of operations. x is float32 or float64. */
+static dvt_array *dvti_batch_norm_composed(dvt_array *x, dvt_array *const *in, int axis,
+										   double momentum, double epsilon, dvt_dtype dtype) {
+	const bool training = dvt_is_training();
+	dvt_array *mean, *variance, *y;
+	if (training) {
+		dvt_axes others = DVT_ALL;
+		int i;
+		for (i = 0; i < x->shape.ndim; i++)
+			if (i != axis)
+				others.axis[others.n++] = i;
+		/* With no other axis each element is a batch of one: it is its own mean, and its variance
+           is 0. */
+		mean = others.n ? dvt_mean(x, dvt_keepdims(others)) : x;
+		variance = others.n ? dvt_mean(dvt_square(dvt_sub(x, mean)), dvt_keepdims(others))
+							: dvt_zeros_like(x);
+	} else {
+		mean = dvti_along(dvti_wide_float(in[3]), x, axis);
+		variance = dvti_along(dvti_wide_float(in[4]), x, axis);
+	}
+	y = dvt_mul(dvt_sub(x, mean), dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
+	y = dvt_add(dvt_mul(y, dvti_along(in[1], x, axis)), dvti_along(in[2], x, axis));
+	y = dvt_as_in_dtype(y, dtype);
+	/* The statistics change last, so that a failure above leaves them as they were. An empty batch
+       has no statistics. */
+	if (y && training && dvt_shape_size(x->shape) > 0 &&
+		!dvti_move_running(in + 3, mean, variance, momentum))
+		y = NULL;
+	return y;
+}
+
+/* Returns whether the running statistics suit the kernel. It computes in their dtype, and writes
+   them while some of its blocks still read x, gamma and beta. */
+static bool dvti_running_suits(dvt_array *const *in, dvt_dtype dtype) {
+	int i, k;
+	for (i = 3; i < 5; i++) {
+		if (in[i]->dtype != (dtype == DVT_F64 ? DVT_F64 : DVT_F32) || !dvt_is_contiguous(in[i]) ||
+			(dvt_is_recording() && dvt_has_history(in[i])))
+			return false;
+		for (k = 0; k < i; k++)
+			if (dvti_storages_meet(in[i]->storage, in[k]->storage))
+				return false;
+	}
+	return true;
+}
+
+static dvt_array *dvti_batch_norm(dvt_array *const *in, int axis, double momentum, double epsilon) {
+	const dvt_dtype dtype = dvt_promote(dvt_promote(in[0]->dtype, in[1]->dtype), in[2]->dtype);
+	const bool training = dvt_is_training();
+	dvti_attr attr = dvti_attr_none();
+	dvt_array *x, *y;
+	if (in[0]->shape.ndim < 2 || !dvti_running_suits(in, dtype) ||
+		!dvti_norm_is_kernel(DVTI_OP_batch_norm_data, in[0], in[1], in[2])) {
+		x = dvti_wide_float(in[0]);
+		return x ? dvti_batch_norm_composed(x, in, axis, momentum, epsilon, dtype) : NULL;
+	}
+	attr.f[0] = epsilon;
+	attr.i[0] = training;
+	attr.i[4] = axis;
+	y = dvti_norm_launch("dvt_batch_norm", DVTI_OP_batch_norm, in, in + 3, &attr, momentum, dtype);
+	if (y && training) {
+		dvti_written(in[3]);
+		dvti_written(in[4]);
+	}
+	return y;
+}
+
 DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta,
 								  dvt_array *running_mean, dvt_array *running_var, int axis,
 								  double momentum, double epsilon) {
-	dvt_array *in[5], *mean, *variance, *y = NULL;
+	dvt_array *in[5], *y;
 	dvt_scope_guard scope;
-	dvt_dtype dtype;
-	bool training = dvt_is_training();
 	in[0] = x;
 	in[1] = gamma;
 	in[2] = beta;
@@ -45335,43 +46226,191 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 				  momentum, epsilon);
 		return NULL;
 	}
-	if (training && !dvti_running_ok(in))
+	if (dvt_is_training() && !dvti_running_ok(in))
 		return NULL;
 	scope = dvt_scope_begin();
-	dtype = dvt_promote(dvt_promote(x->dtype, gamma->dtype), beta->dtype);
-	x = dvti_wide_float(x);
-	if (!x) {
-		dvt_scope_end(&scope);
-		return NULL;
-	}
-	if (training) {
-		dvt_axes others = DVT_ALL;
-		int i;
-		for (i = 0; i < x->shape.ndim; i++)
-			if (i != axis)
-				others.axis[others.n++] = i;
-		/* With no other axis each element is a batch of one: it is its own mean, and its variance
-           is 0. */
-		mean = others.n ? dvt_mean(x, dvt_keepdims(others)) : x;
-		variance = others.n ? dvt_mean(dvt_square(dvt_sub(x, mean)), dvt_keepdims(others))
-							: dvt_zeros_like(x);
-	} else {
-		mean = dvti_along(dvti_wide_float(running_mean), x, axis);
-		variance = dvti_along(dvti_wide_float(running_var), x, axis);
-	}
-	y = dvt_mul(dvt_sub(x, mean), dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
-	y = dvt_add(dvt_mul(y, dvti_along(gamma, x, axis)), dvti_along(beta, x, axis));
-	y = dvt_as_in_dtype(y, dtype);
-	/* The statistics change last, so that a failure above leaves them as they were. An empty batch
-       has no statistics. */
-	if (y && training && dvt_shape_size(x->shape) > 0 &&
-		!dvti_move_running(in + 3, mean, variance, momentum))
-		y = NULL;
+	y = dvti_batch_norm(in, axis, momentum, epsilon);
 	dvt_keep(y);
 	dvt_scope_end(&scope);
 	return y;
 }
 /* ==== end op_layers.c ==== */
+/* ==== begin src/4_ops/op_norm_launch.c ==== */
+/* Normalizations that are kernels of their own, on devices that have kernels for their gradients
+   too. A node of layer_norm or batch_norm has x, gamma, beta and the statistics as inputs; without
+   gamma, the statistics come second. They are a result that only the gradient reads.
+
+     attr         f[0]      i[0]                      i[1], i[2], i[3]               i[4]
+     layer_norm   epsilon   1: RMSNorm                positions of gamma and beta
+     batch_norm   epsilon   1: by statistics of x     (0: none), and statistics      axis */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/4_ops/op_norm_launch.c"
+#endif
+
+/* ---- views ---- */
+static void dvti_norm_view(dvti_view *view, const dvt_array *x) {
+	if (x)
+		dvti_view_into(view, x);
+	else
+		memset(view, 0, sizeof *view); /* data NULL */
+}
+
+/* Views an array like x, contiguous or NULL, as rows, or as (a, c, b) with c along the axis. */
+static void dvti_norm_view_x(dvti_view *view, const dvt_array *x, dvti_op op, int axis) {
+	int64_t dim[3];
+	int i;
+	dvti_norm_view(view, x);
+	if (!x || op == DVTI_OP_layer_norm || op == DVTI_OP_layer_norm_data)
+		return;
+	dim[0] = dim[1] = dim[2] = 1;
+	for (i = 0; i < x->shape.ndim; i++)
+		dim[i < axis ? 0 : i == axis ? 1 : 2] *= x->shape.dim[i];
+	view->ndim = 3;
+	for (i = 0; i < 3; i++)
+		view->dim[i] = dim[i];
+	view->stride[2] = 1;
+	view->stride[1] = dim[2];
+	view->stride[0] = dim[1] * dim[2];
+}
+
+static void dvti_norm_begin(dvti_launch *launch, const char *name, dvti_op op, const dvt_array *x,
+							dvt_dtype dtype) {
+	const bool layer = op == DVTI_OP_layer_norm || op == DVTI_OP_layer_norm_data;
+	dvti_launch_begin(launch, name, layer ? dvti_kernel_layer_norm() : dvti_kernel_batch_norm(),
+					  op);
+	launch->compute = x->dtype == DVT_F64 || dtype == DVT_F64 ? DVTI_F64 : DVTI_F32;
+}
+
+/* ---- forward ---- */
+DVTI_FN bool dvti_norm_is_kernel(dvti_op gradient, const dvt_array *x, const dvt_array *gamma,
+								 const dvt_array *beta) {
+	return (!gamma || dvt_dtype_is_float(gamma->dtype)) &&
+		   (!beta || dvt_dtype_is_float(beta->dtype)) && dvt_size(x) > 0 &&
+		   dvti_supports(x->storage->device,
+						 gradient == DVTI_OP_layer_norm_data ? dvti_kernel_layer_norm()
+															 : dvti_kernel_batch_norm(),
+						 gradient, x->dtype, DVTI_CAN_RUN);
+}
+
+/* Makes x, gamma and beta contiguous, x a float, and gamma and beta of one dtype. */
+static bool dvti_norm_ready(dvt_array **in, dvt_dtype dtype) {
+	int i;
+	if (dtype == DVT_F64 || !dvt_dtype_is_float(in[0]->dtype))
+		in[0] = dvt_as_in_dtype(in[0], dtype == DVT_F64 ? DVT_F64 : DVT_F32);
+	if (in[1] && in[2] && in[1]->dtype != in[2]->dtype) {
+		const dvt_dtype both = dvt_promote(in[1]->dtype, in[2]->dtype);
+		for (i = 1; i < 3; i++)
+			if (!(in[i] = dvt_as_in_dtype(in[i], both)))
+				return false;
+	}
+	for (i = 0; i < 3; i++)
+		if ((in[i] || i == 0) && !(in[i] = dvt_contiguous(in[i])))
+			return false;
+	return true;
+}
+
+/* Writes the inputs of a node and their positions. Returns their number. The second input must be
+   one that x's gradient reads: see DVTI_EACH_NORM. */
+static int dvti_norm_inputs(dvt_array *const *in, dvt_array *statistics, dvt_array **of_node,
+							dvti_attr *attr) {
+	int n = 0, i;
+	of_node[n++] = in[0];
+	attr->i[3] = 1 + (in[1] != NULL) + (in[1] && in[2]);
+	of_node[attr->i[3]] = statistics;
+	for (i = 1; i < 3; i++)
+		if (in[i]) {
+			n += n == attr->i[3];
+			attr->i[i] = n;
+			of_node[n++] = in[i];
+		}
+	return 2 + (in[1] != NULL) + (in[2] != NULL);
+}
+
+static bool dvti_norm_is_recorded(dvt_array *const *in) {
+	return dvt_is_recording() &&
+		   (dvt_has_history(in[0]) || dvt_has_history(in[1]) || dvt_has_history(in[2]));
+}
+
+DVTI_FN dvt_array *dvti_norm_launch(const char *name, dvti_op op, dvt_array *const *inputs,
+									dvt_array *const *running, const dvti_attr *options,
+									double momentum, dvt_dtype dtype) {
+	dvti_attr attr = *options;
+	dvti_launch launch;
+	dvti_node *node = NULL;
+	dvt_array *in[3], *of_node[4], *out, *statistics = NULL;
+	int i, n;
+	memcpy(in, inputs, sizeof in);
+	if (!dvti_norm_ready(in, dtype) ||
+		!(out = dvti_array_new(name, in[0]->shape, dtype, in[0]->storage->ctx)))
+		return NULL;
+	dvti_norm_begin(&launch, name, op, in[0], dtype);
+	if (dvti_norm_is_recorded(in)) {
+		dvt_shape shape = in[0]->shape;
+		if (op == DVTI_OP_layer_norm)
+			shape.dim[shape.ndim - 1] = 2;
+		else
+			shape = DVT_SHAPE(2, in[0]->shape.dim[attr.i[4]]);
+		statistics = dvti_array_new(name, shape, launch.compute == DVTI_F64 ? DVT_F64 : DVT_F32,
+									in[0]->storage->ctx);
+		if (!statistics)
+			return NULL;
+		n = dvti_norm_inputs(in, statistics, of_node, &attr);
+		if (!dvti_prepare(out, op, name, of_node, n, &attr, &node))
+			return NULL;
+	}
+	launch.n_in = 3;
+	launch.n_out = running ? 4 : statistics ? 2 : 1;
+	dvti_norm_view_x(&launch.in[0], in[0], op, (int)attr.i[4]);
+	dvti_norm_view_x(&launch.out[0], out, op, (int)attr.i[4]);
+	for (i = 1; i < 3; i++)
+		dvti_norm_view(&launch.in[i], in[i]);
+	dvti_norm_view(&launch.out[1], statistics);
+	for (i = 0; running && i < 2; i++)
+		dvti_norm_view(&launch.out[2 + i], running[i]);
+	launch.f[0] = attr.f[0];
+	launch.f[1] = momentum;
+	launch.i[0] = attr.i[0];
+	if (dvti_run(out->storage->device, &launch) != DVT_OK) {
+		dvti_node_release(node);
+		return NULL;
+	}
+	return dvti_remember(out, node);
+}
+
+/* ---- gradients ---- */
+DVTI_FN bool dvti_norm_gradients(const char *name, dvti_op op, const dvti_node *node, dvt_array *g,
+								 const bool *need, dvt_array **out) {
+	const dvti_attr *attr = &node->attr;
+	dvt_array *x = node->in[0];
+	dvti_launch launch;
+	int i;
+	if (!(g = dvt_contiguous(g)))
+		return false;
+	dvti_norm_begin(&launch, name, op, x, g->dtype);
+	launch.n_in = 4;
+	launch.n_out = 3;
+	dvti_norm_view_x(&launch.in[0], g, op, (int)attr->i[4]);
+	dvti_norm_view_x(&launch.in[1], x, op, (int)attr->i[4]);
+	dvti_norm_view(&launch.in[2], attr->i[1] ? node->in[attr->i[1]] : NULL);
+	dvti_norm_view(&launch.in[3], node->in[attr->i[3]]);
+	for (i = 0; i < 3; i++) {
+		const int at = i ? (int)attr->i[i] : 0;
+		dvt_array *of = NULL;
+		if ((at || i == 0) && need[at]) {
+			of = dvti_array_new(name, node->in[at]->shape, node->in[at]->dtype, x->storage->ctx);
+			if (!of)
+				return false;
+			out[at] = of;
+		}
+		if (i == 0)
+			dvti_norm_view_x(&launch.out[0], of, op, (int)attr->i[4]);
+		else
+			dvti_norm_view(&launch.out[i], of);
+	}
+	launch.i[0] = attr->i[0];
+	return dvti_run(x->storage->device, &launch) == DVT_OK;
+}
+/* ==== end op_norm_launch.c ==== */
 /* ==== begin src/4_ops/op_norms.c ==== */
 /* Normalization over axes of each sample: LayerNorm, RMSNorm, GroupNorm, InstanceNorm. Sums of
    squares exceed float16's range at deviations of 256, so 16-bit floats are computed in float32 and
@@ -45429,50 +46468,43 @@ static bool dvti_norm_widen(dvt_array **in) {
 	return true;
 }
 
-/* Normalizes in one launch, with the same bits as the separate operations. */
-static dvt_array *dvti_layer_norm_fused(dvt_array *x, dvt_array *gamma, dvt_array *beta,
-										double epsilon) {
-	dvti_launch launch;
-	dvt_array *out = dvti_array_new("dvt_layer_norm", x->shape, DVT_F32, x->storage->ctx);
-	if (!out)
-		return NULL;
-	dvti_launch_begin(&launch, "dvt_layer_norm", dvti_kernel_layer_norm(), DVTI_OP_layer_norm);
-	dvti_clear(&launch.in[1], 2 * sizeof launch.in[1]); /* a cleared view means NULL */
-	launch.compute = DVTI_F32;
-	launch.n_in = 3;
-	launch.n_out = 1;
-	launch.in[0] = dvti_view_of(x);
-	if (gamma)
-		launch.in[1] = dvti_view_of(gamma);
-	if (beta)
-		launch.in[2] = dvti_view_of(beta);
-	launch.out[0] = dvti_view_of(out);
-	launch.f[0] = epsilon;
-	return dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
+/* Returns whether one launch gives the bits of the separate operations where none is recorded, as
+   on cpu(). Longer rows are summed in several passes, which it does not do. */
+static bool dvti_layer_norm_is_fusible(dvt_array *const *in) {
+	const dvt_array *x = in[0];
+	return dvti_fusible(x, in[1], in[2]) &&
+		   dvti_supports(x->storage->device, dvti_kernel_layer_norm(), DVTI_OP_layer_norm, x->dtype,
+						 DVTI_CAN_RUN) &&
+		   x->shape.dim[x->shape.ndim - 1] <= 32768;
 }
 
-/* Normalizes x of float32 or wider, or of integers. gamma and beta are float32 or wider, or
-   NULL. */
-static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *beta,
-									 double epsilon) {
-	dvt_array *mean, *centered, *variance, *y;
-	/* Longer rows are summed in several passes, which the single launch does not do. */
-	if (dvti_fusible(x, gamma, beta) &&
-		dvti_supports(x->storage->device, dvti_kernel_layer_norm(), DVTI_OP_layer_norm, x->dtype,
-					  DVTI_CAN_RUN) &&
-		x->shape.dim[x->shape.ndim - 1] <= 32768)
-		return dvti_layer_norm_fused(x, gamma, beta, epsilon);
-	mean = dvt_mean(x, DVT_KEEPDIMS(-1));
-	centered = dvt_sub(x, mean);
-	variance = dvt_mean(dvt_square(centered), DVT_KEEPDIMS(-1));
-	y = dvt_mul(centered, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
-	if (gamma)
-		y = dvt_mul(y, gamma);
-	return beta ? dvt_add(y, beta) : y;
+/* Normalizes x = in[0] over the last axis, with in[1] gamma and in[2] beta, or NULL. rms: by the
+   mean square alone. dtype: of the result. */
+static dvt_array *dvti_layer_norm_of(const char *name, dvt_array *const *inputs, bool rms,
+									 double epsilon, dvt_dtype dtype) {
+	dvt_array *in[3], *y, *variance;
+	memcpy(in, inputs, sizeof in);
+	if (dvti_norm_is_kernel(DVTI_OP_layer_norm_data, in[0], in[1], in[2]) ||
+		(!rms && dvti_layer_norm_is_fusible(in))) {
+		dvti_attr attr = dvti_attr_none();
+		attr.f[0] = epsilon;
+		attr.i[0] = rms;
+		return dvti_norm_launch(name, DVTI_OP_layer_norm, in, NULL, &attr, 0, dtype);
+	}
+	if (!dvti_norm_widen(in))
+		return NULL;
+	if (!rms && dvti_layer_norm_is_fusible(in))
+		return dvt_as_in_dtype(dvti_layer_norm_of(name, in, rms, epsilon, in[0]->dtype), dtype);
+	y = rms ? in[0] : dvt_sub(in[0], dvt_mean(in[0], DVT_KEEPDIMS(-1)));
+	variance = dvt_mean(dvt_square(y), DVT_KEEPDIMS(-1));
+	y = dvt_mul(y, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
+	if (in[1])
+		y = dvt_mul(y, in[1]);
+	return dvt_as_in_dtype(in[2] ? dvt_add(y, in[2]) : y, dtype);
 }
 
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon) {
-	dvt_array *in[3], *y = NULL;
+	dvt_array *in[3], *y;
 	dvt_scope_guard scope;
 	dvt_dtype dtype;
 	in[0] = x;
@@ -45481,15 +46513,14 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 	if (!dvti_norm_ok("dvt_layer_norm", in, 3, -1, epsilon, &dtype))
 		return NULL;
 	scope = dvt_scope_begin();
-	if (dvti_norm_widen(in))
-		y = dvt_as_in_dtype(dvti_layer_norm_of(in[0], in[1], in[2], epsilon), dtype);
+	y = dvti_layer_norm_of("dvt_layer_norm", in, false, epsilon, dtype);
 	dvt_keep(y);
 	dvt_scope_end(&scope);
 	return y;
 }
 
 DVT_API dvt_array *dvt_rms_norm(dvt_array *x, dvt_array *gamma, double epsilon) {
-	dvt_array *in[3], *y = NULL;
+	dvt_array *in[3], *y;
 	dvt_scope_guard scope;
 	dvt_dtype dtype;
 	in[0] = x;
@@ -45498,22 +46529,22 @@ DVT_API dvt_array *dvt_rms_norm(dvt_array *x, dvt_array *gamma, double epsilon) 
 	if (!dvti_norm_ok("dvt_rms_norm", in, 2, -1, epsilon, &dtype))
 		return NULL;
 	scope = dvt_scope_begin();
-	if (dvti_norm_widen(in)) {
-		y = dvt_mean(dvt_square(in[0]), DVT_KEEPDIMS(-1));
-		y = dvt_mul(in[0], dvt_rsqrt(dvt_add_scalar(y, epsilon)));
-		y = dvt_as_in_dtype(in[1] ? dvt_mul(y, in[1]) : y, dtype);
-	}
+	y = dvti_layer_norm_of("dvt_rms_norm", in, true, epsilon, dtype);
 	dvt_keep(y);
 	dvt_scope_end(&scope);
 	return y;
 }
 
 /* Normalizes the rows of x as (batch, groups, the rest). */
-static dvt_array *dvti_group_norm_of(dvt_array *const *in, int64_t groups, double epsilon) {
-	dvt_array *x = in[0], *y;
+static dvt_array *dvti_group_norm_of(const char *name, dvt_array *const *in, int64_t groups,
+									 double epsilon) {
+	dvt_array *x = in[0], *rows_of[3], *y;
 	int64_t batch = x->shape.dim[0], rows = batch * groups;
-	y = dvt_reshape(x, DVT_SHAPE(batch, groups, rows ? dvt_size(x) / rows : 0));
-	y = y ? dvti_layer_norm_of(y, NULL, NULL, epsilon) : NULL;
+	rows_of[0] = dvt_reshape(x, DVT_SHAPE(batch, groups, rows ? dvt_size(x) / rows : 0));
+	rows_of[1] = rows_of[2] = NULL;
+	if (!rows_of[0])
+		return NULL;
+	y = dvti_layer_norm_of(name, rows_of, false, epsilon, dvti_float_dtype(x->dtype));
 	y = y ? dvt_reshape(y, x->shape) : NULL;
 	if (y && in[1])
 		y = dvt_mul(y, dvti_along(in[1], x, 1));
@@ -45541,7 +46572,7 @@ static dvt_array *dvti_group_norm(const char *name, dvt_array *x, int64_t groups
 	}
 	scope = dvt_scope_begin();
 	if (dvti_norm_widen(in))
-		y = dvt_as_in_dtype(dvti_group_norm_of(in, groups, epsilon), dtype);
+		y = dvt_as_in_dtype(dvti_group_norm_of(name, in, groups, epsilon), dtype);
 	dvt_keep(y);
 	dvt_scope_end(&scope);
 	return y;
@@ -45909,6 +46940,41 @@ static bool dvti_warm_reductions(dvt_ctx ctx) {
 		   dvti_warm_entropy(ctx, DVT_I64);
 }
 
+/* Normalizes x over the last axis, or over all but axis 1, and computes the gradients. */
+static bool dvti_warm_norm(dvt_array *x, bool batch) {
+	static const bool need[] = {true, true, true, false};
+	const dvt_ctx ctx = x->storage->ctx;
+	const dvt_shape shape = DVT_SHAPE(x->shape.dim[batch ? 1 : x->shape.ndim - 1]);
+	dvt_array *in[4], *out[3], *mean = dvti_warm_full(shape, ctx),
+							   *var = dvti_warm_full(shape, ctx);
+	dvti_node node;
+	in[0] = x;
+	in[1] = dvti_warm_full(shape, ctx);
+	in[2] = dvti_warm_full(shape, ctx);
+	in[3] = dvti_warm_full(DVT_SHAPE(2, x->shape.dim[0] + x->shape.dim[1]), ctx); /* statistics */
+	if (!mean || !var || !in[1] || !in[2] || !in[3])
+		return false;
+	memset(&node, 0, sizeof node);
+	node.in = in;
+	node.attr.i[0] = batch;
+	node.attr.i[1] = node.attr.i[4] = 1;
+	node.attr.i[2] = 2;
+	node.attr.i[3] = 3;
+	DVT_TRAIN_MODE {
+		out[0] = batch ? dvt_batch_norm(x, in[1], in[2], mean, var, 1, 0.9, 1e-5)
+					   : dvt_layer_norm(x, in[1], in[2], 1e-5);
+	}
+	return out[0] && dvti_norm_gradients("dvt_prewarm",
+										 batch ? DVTI_OP_batch_norm_data : DVTI_OP_layer_norm_data,
+										 &node, x, need, out);
+}
+
+static bool dvti_warm_norms(dvt_ctx ctx) {
+	dvt_array *x = dvti_warm_full(DVT_SHAPE(8, 6, 14, 14), ctx);
+	dvt_array *rows = dvti_warm_full(DVT_SHAPE(256, 260), ctx);
+	return x && rows && dvti_warm_norm(x, true) && dvti_warm_norm(rows, false);
+}
+
 static bool dvti_warm_indices(dvt_ctx ctx) {
 	dvt_array *x = dvti_warm_full(DVT_SHAPE(64, 10), ctx);
 	dvt_array *labels = dvt_zeros(DVT_SHAPE(64), DVT_I64, ctx), *column, *rows;
@@ -45988,9 +47054,9 @@ static bool dvti_warm_step(const char *name, dvt_ctx ctx, dvti_op op, int states
 }
 
 static bool dvti_warm_all(const char *name, dvt_ctx ctx) {
-	return dvti_warm_elementwise(ctx) && dvti_warm_reductions(ctx) && dvti_warm_indices(ctx) &&
-		   dvti_warm_linear(ctx, 8, 400, 120) && dvti_warm_linear(ctx, 64, 128, 64) &&
-		   dvti_warm_linear(ctx, 64, 50, 10) &&
+	return dvti_warm_elementwise(ctx) && dvti_warm_reductions(ctx) && dvti_warm_norms(ctx) &&
+		   dvti_warm_indices(ctx) && dvti_warm_linear(ctx, 8, 400, 120) &&
+		   dvti_warm_linear(ctx, 64, 128, 64) && dvti_warm_linear(ctx, 64, 50, 10) &&
 		   dvti_warm_conv(ctx, DVT_SHAPE(4, 1, 28, 28), DVT_SHAPE(6, 1, 5, 5), 2) &&
 		   dvti_warm_conv(ctx, DVT_SHAPE(4, 6, 14, 14), DVT_SHAPE(16, 6, 5, 5), 0) &&
 		   dvti_warm_conv(ctx, DVT_SHAPE(2, 16, 8, 8), DVT_SHAPE(32, 16, 3, 3), 1) &&
@@ -47908,6 +48974,106 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 		call->out[1] = dvti_grad_matmul_b(call->g, a, b, ta, tb);
 }
 /* ==== end grad_matmul.c ==== */
+/* ==== begin src/5_grad/grad_norms.c ==== */
+/* Gradients of the normalizations that are kernels of their own. A recorded backward pass computes
+   them by operations, which have gradients themselves. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_grad/grad_norms.c"
+#endif
+
+/* Returns all axes but one. */
+static dvt_axes dvti_axes_but(const dvt_array *x, int axis) {
+	dvt_axes axes = DVT_ALL;
+	int i;
+	for (i = 0; i < x->shape.ndim; i++)
+		if (i != axis)
+			axes.axis[axes.n++] = i;
+	return axes;
+}
+
+/* Returns the mean over the axes, kept with extent 1. */
+static dvt_array *dvti_norm_mean(dvt_array *x, dvt_axes axes) {
+	return dvt_mean(x, dvt_keepdims(axes));
+}
+
+/* One recorded gradient: of dvti_norm_launch's formula, by the names of layer_norm.cu. `axis` is
+   that of gamma. */
+typedef struct dvti_norm_terms {
+	dvt_array *z, *scale, *gamma; /* gamma: NULL for none */
+	dvt_axes axes;                /* of the statistics */
+	int axis;
+	bool centered, fixed; /* fixed: the statistics do not depend on x */
+} dvti_norm_terms;
+
+/* Computes the terms by recorded operations. */
+static void dvti_norm_recompute(dvti_grad_call *call, dvti_norm_terms *t) {
+	const dvti_attr *attr = &call->node->attr;
+	dvt_array *x = dvti_wide_float(call->in[0]), *variance;
+	if (t->fixed) {
+		dvt_array *saved = call->in[attr->i[3]];
+		t->z = dvt_sub(x, dvti_along(dvt_index(saved, 0), call->in[0], t->axis));
+		t->scale = dvti_along(dvt_index(saved, 1), call->in[0], t->axis);
+	} else {
+		t->z = t->centered ? dvt_sub(x, dvti_norm_mean(x, t->axes)) : x;
+		variance = dvti_norm_mean(dvt_square(t->z), t->axes);
+		t->scale = dvt_rsqrt(dvt_add_scalar(variance, attr->f[0]));
+	}
+	t->z = dvt_mul(t->z, t->scale);
+}
+
+static void dvti_norm_recorded(dvti_grad_call *call, dvti_norm_terms *t) {
+	const dvti_attr *attr = &call->node->attr;
+	const dvt_axes others = dvti_axes_but(call->in[0], t->axis);
+	dvt_array *g = dvti_wide_float(call->g), *d = g, *sums;
+	dvti_norm_recompute(call, t);
+	if (call->need[0]) {
+		if (t->gamma)
+			d = dvt_mul(g, dvti_along(t->gamma, call->in[0], t->axis));
+		if (!t->fixed) {
+			sums = dvt_mul(t->z, dvti_norm_mean(dvt_mul(d, t->z), t->axes));
+			d = dvt_sub(t->centered ? dvt_sub(d, dvti_norm_mean(d, t->axes)) : d, sums);
+		}
+		call->out[0] = dvt_mul(d, t->scale);
+	}
+	if (attr->i[1] && call->need[attr->i[1]])
+		call->out[attr->i[1]] = others.n ? dvt_sum(dvt_mul(g, t->z), others) : dvt_mul(g, t->z);
+	if (attr->i[2] && call->need[attr->i[2]])
+		call->out[attr->i[2]] = others.n ? dvt_sum(g, others) : g;
+}
+
+DVTI_FN void dvti_grad_layer_norm(dvti_grad_call *call) {
+	const dvti_attr *attr = &call->node->attr;
+	dvti_norm_terms t;
+	if (!dvt_is_recording()) {
+		dvti_norm_gradients("dvt_backward", DVTI_OP_layer_norm_data, call->node, call->g,
+							call->need, call->out);
+		return;
+	}
+	memset(&t, 0, sizeof t);
+	t.axis = call->in[0]->shape.ndim - 1;
+	t.axes = DVT_AXES(t.axis);
+	t.centered = !attr->i[0];
+	t.gamma = attr->i[1] ? call->in[attr->i[1]] : NULL;
+	dvti_norm_recorded(call, &t);
+}
+
+DVTI_FN void dvti_grad_batch_norm(dvti_grad_call *call) {
+	const dvti_attr *attr = &call->node->attr;
+	dvti_norm_terms t;
+	if (!dvt_is_recording()) {
+		dvti_norm_gradients("dvt_backward", DVTI_OP_batch_norm_data, call->node, call->g,
+							call->need, call->out);
+		return;
+	}
+	memset(&t, 0, sizeof t);
+	t.axis = (int)attr->i[4];
+	t.axes = dvti_axes_but(call->in[0], t.axis);
+	t.centered = true;
+	t.fixed = !attr->i[0];
+	t.gamma = call->in[attr->i[1]];
+	dvti_norm_recorded(call, &t);
+}
+/* ==== end grad_norms.c ==== */
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions, cumulative sums and softmax. Reduced arrays first get their axes back
    with extent 1; everything else is broadcasting. */
@@ -51706,7 +52872,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 229 "src/devtensor_spine.h"
+#line 233 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -51837,7 +53003,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 231 "src/devtensor_spine.h"
+#line 235 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -57787,7 +58953,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 253 "src/devtensor_spine.h"
+#line 257 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -58882,7 +60048,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 260 "src/devtensor_spine.h"
+#line 264 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -68788,7 +69954,7 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 #endif
 /* ==== end dvt_buckets.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 305 "src/devtensor_spine.h"
+#line 309 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -68829,7 +69995,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 307 "src/devtensor_spine.h"
+#line 311 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -70035,7 +71201,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 312 "src/devtensor_spine.h"
+#line 316 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -73790,7 +74956,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 328 "src/devtensor_spine.h"
+#line 332 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -73847,7 +75013,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 331 "src/devtensor_spine.h"
+#line 335 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -74367,7 +75533,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 335 "src/devtensor_spine.h"
+#line 339 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

@@ -53,6 +53,12 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
     return dvt_avg_pool2d(s->x, &p);
 }
 
+/* Returns NULL for integers. */
+static dvt_array *call_dvt_batch_norm(const sample *s) {
+    dvt_array *one = dvt_ones(DVT_SHAPE(1), s->dtype, s->ctx);
+    return dvt_batch_norm(s->x, one, one, dvt_copy(one), dvt_copy(one), 1, 0.5, 1e-5);
+}
+
 /* Calls of the rows that are neither unary nor binary. Rows that only other operations launch have
    no call of their own. */
 #define CALL_copy dvt_copy(s->x)
@@ -93,6 +99,9 @@ static dvt_array *call_dvt_avg_pool2d(const sample *s) {
 #define CALL_permutation NULL /* always int64 */
 #define CALL_variance NULL    /* dvt_var */
 #define CALL_layer_norm dvt_layer_norm(s->x, NULL, NULL, 1e-5)
+#define CALL_layer_norm_data NULL
+#define CALL_batch_norm call_dvt_batch_norm(s)
+#define CALL_batch_norm_data NULL
 #define CALL_fill dvt_full(DVT_SHAPE(2), 1, s->dtype, s->ctx)
 #define CALL_arange dvt_arange(0, 2, 1, s->dtype, s->ctx)
 #define CALL_eye dvt_eye(2, 2, 0, s->dtype, s->ctx)

@@ -207,7 +207,10 @@
     R(log_softmax, softmax, Y, "logarithm of softmax")                                             \
     R(cross_entropy, cross_entropy, B, "minus the logarithm of softmax at a label")                \
     R(cross_entropy_data, none, NONE, "gradient of cross_entropy")                                 \
-    R(layer_norm, none, NONE, "rows with mean 0 and variance 1")                                   \
+    R(layer_norm, layer_norm, NORM, "rows with mean 0 and variance 1")                             \
+    R(layer_norm_data, none, NONE, "gradients of layer_norm")                                      \
+    R(batch_norm, batch_norm, NORM, "channels with mean 0 and variance 1")                         \
+    R(batch_norm_data, none, NONE, "gradients of batch_norm")                                      \
     R(matmul, matmul, FACTOR, "matrix product with batches")                                       \
     R(concat, index, NONE, "arrays joined along an axis")                                          \
     R(take, index, B, "slices by index")                                                           \
@@ -289,5 +292,6 @@ typedef enum dvti_cost {
 #define DVTI_EACH_Y 0x444
 #define DVTI_EACH_XY 0x555
 #define DVTI_EACH_FACTOR 0x012
+#define DVTI_EACH_NORM 0x013
 
 #endif

@@ -42,8 +42,12 @@ DVTI_FN bool dvti_cpu_variance_supports(dvti_op op, dvt_dtype dtype, dvti_featur
 }
 
 DVTI_FN bool dvti_cpu_layer_norm_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
-    (void)op;
-    return feature == DVTI_CAN_RUN && dtype == DVT_F32;
+    return feature == DVTI_CAN_RUN && dtype == DVT_F32 && op == DVTI_OP_layer_norm;
+}
+
+DVTI_FN bool dvti_cpu_batch_norm_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature) {
+    (void)op, (void)dtype, (void)feature;
+    return false;
 }
 
 DVTI_FN void dvti_cpu_pool2d(const dvti_launch *launch) {

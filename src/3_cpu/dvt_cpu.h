@@ -54,6 +54,7 @@ DVTI_FN void dvti_cpu_softmax(const dvti_launch *launch);
 DVTI_FN void dvti_cpu_cross_entropy(const dvti_launch *launch);
 DVTI_FN bool dvti_cpu_layer_norm_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
 DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch);
+DVTI_FN bool dvti_cpu_batch_norm_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
 DVTI_FN int64_t dvti_cpu_scan_plan(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_scan(const dvti_launch *launch);
 DVTI_FN int64_t dvti_cpu_order_plan(dvti_launch *launch, int threads);

@@ -93,6 +93,8 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
     X(elementwise, false)                                                                          \
     X(reduce, false)                                                                               \
     X(softmax, false)                                                                              \
+    X(layer_norm, false)                                                                           \
+    X(batch_norm, false)                                                                           \
     X(scan, false)                                                                                 \
     X(matmul, true)                                                                                \
     X(matmul_mma, true)                                                                            \
@@ -212,6 +214,10 @@ DVTI_FN int64_t dvti_cuda_distance(int64_t stride); /* absolute value */
 DVTI_FN int64_t dvti_cuda_reach(const dvti_kview *view);
 /* Returns the smallest power of two that is at least `least`. */
 DVTI_FN int64_t dvti_cuda_power(int64_t least);
+/* Sums dy and dy z over the rows of x (rows, n), for the gradients of layer norm's gamma and beta
+   (launch/cuda_batch_norm.c). The first returns the bytes of workspace. */
+DVTI_FN int64_t dvti_cuda_plan_row_sums(const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_row_sums(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 
 /* ---- the CUDA column of the kernel table ---- */
 /* The launch has at least one element of output. */
@@ -220,6 +226,8 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_cross_entropy(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_layer_norm(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_batch_norm(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch);
@@ -230,6 +238,8 @@ DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launc
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 /* Fill launch->plan, once for each launch, and return the bytes of workspace. */
 DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_layer_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_batch_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_order(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_scan(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_matmul(const dvti_cuda_gpu *gpu, dvti_launch *launch);

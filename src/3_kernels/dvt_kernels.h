@@ -46,9 +46,23 @@
        in[2]. With s = 0 - g:
        (s at the label, else 0) - exp(in[2]) * s, each rounded.
    layer_norm (optional)
-       op: layer_norm. Along the last axis: (in[0] - its mean) / sqrt(its variance + f[0]),
-       times in[1], plus in[2] (one row each; data NULL: none). float32, contiguous, rows of 1
-       to 32768 elements.
+       All contiguous, along the last axis, of n elements. Computed in `compute`. A view with data
+       NULL: no such operand, or a result that nobody needs.
+       op layer_norm: out[0] y = (in[0] - mean) * scale * in[1] + in[2], scale = 1 / sqrt(variance
+       + f[0]); in[1], in[2] (n), of one dtype. i[0] = 1: of RMSNorm, whose mean is 0 and whose
+       variance is the mean square. out[1], optional (rows..., 2): mean and scale in `compute`.
+       On cpu(): float32, rows of at most 32768 elements, no out[1], i[0] = 0.
+       op layer_norm_data (optional): the gradients. in[0] dy, in[1] x, in[2] gamma, in[3] out[1]
+       above; out[0] dx, out[1] dgamma, out[2] dbeta; i[0] as above.
+   batch_norm (optional)
+       All contiguous: arrays like x (a, c, b), others (c). Computed in `compute`. NULL as above.
+       op batch_norm: out[0] y = (x - mean) * scale * gamma + beta, scale = 1 / sqrt(variance +
+       f[0]); in[0] x, in[1] gamma, in[2] beta, of one dtype. out[1] (2, c) in `compute`: mean and
+       scale. out[2], out[3] running mean and variance, in `compute`. i[0] = 1: mean and variance
+       of x over a and b are used, and the running ones become f[1] * running + (1 - f[1]) *
+       batch. Otherwise the running ones are used and stay.
+       op batch_norm_data: the gradients. in[0] dy, in[1] x, in[2] gamma, in[3] out[1] above;
+       out[0] dx, out[1] dgamma, out[2] dbeta; i[0] as above.
 
    scan
        op: cumsum. in[0] and out[0] (A, N, B), contiguous: out[a][j][b] is the sum of
@@ -139,7 +153,10 @@
       (NULL, NULL))                                                                                \
     K(softmax, (NULL, NULL, dvti_cpu_softmax, NULL), (NULL, dvti_cuda_softmax))                    \
     K(cross_entropy, (NULL, NULL, dvti_cpu_cross_entropy, NULL), (NULL, dvti_cuda_cross_entropy))  \
-    K(layer_norm, (dvti_cpu_layer_norm_supports, NULL, dvti_cpu_layer_norm, NULL), (NULL, NULL))   \
+    K(layer_norm, (dvti_cpu_layer_norm_supports, NULL, dvti_cpu_layer_norm, NULL),                 \
+      (dvti_cuda_plan_layer_norm, dvti_cuda_layer_norm))                                           \
+    K(batch_norm, (dvti_cpu_batch_norm_supports, NULL, NULL, NULL),                                \
+      (dvti_cuda_plan_batch_norm, dvti_cuda_batch_norm))                                           \
     K(scan, (NULL, dvti_cpu_scan_plan, dvti_cpu_scan, NULL),                                       \
       (dvti_cuda_plan_scan, dvti_cuda_scan))                                                       \
     K(sort, (NULL, dvti_cpu_order_plan, dvti_cpu_order, NULL),                                     \

@@ -206,6 +206,20 @@ DVTI_FN dvt_array *dvti_cross_entropy(const char *name, dvt_array *x, dvt_array 
 /* Launches an operation of the kernel cross_entropy; returns out[0]. */
 DVTI_FN dvt_array *dvti_cross_entropy_launch(const char *name, dvti_op op, dvt_array *const *in,
                                              int n_in, dvt_array *const *out, int n_out);
+/* Returns whether the device of x has kernels for a normalization and its gradients, of which
+   `gradient` is the operation, and these operands suit them. gamma and beta may be NULL. */
+DVTI_FN bool dvti_norm_is_kernel(dvti_op gradient, const dvt_array *x, const dvt_array *gamma,
+                                 const dvt_array *beta);
+/* Normalizes x = in[0] with gamma = in[1] and beta = in[2], which may be NULL for layer_norm. This
+   is one launch, and recorded. op_norm_launch.c describes `options`, without positions. running:
+   mean and variance of batch_norm, written if i[0]; NULL for layer_norm. dtype: of the result. */
+DVTI_FN dvt_array *dvti_norm_launch(const char *name, dvti_op op, dvt_array *const *in,
+                                    dvt_array *const *running, const dvti_attr *options,
+                                    double momentum, dvt_dtype dtype);
+/* Computes the gradients of such a node's inputs that are needed, in one launch; not recorded.
+   `op` is layer_norm_data or batch_norm_data. */
+DVTI_FN bool dvti_norm_gradients(const char *name, dvti_op op, const dvti_node *node, dvt_array *g,
+                                 const bool *need, dvt_array **out);
 DVTI_FN dvt_array *dvti_linear_fused(dvt_array *x, dvt_array *w, dvt_array *bias, bool relu);
 DVTI_FN dvt_array *dvti_conv2d_data(dvt_array *g, dvt_array *w, dvt_shape x_shape,
                                     const dvti_attr *attr);

@@ -151,13 +151,78 @@ static bool dvti_move_running(dvt_array *const *running, dvt_array *mean, dvt_ar
     return good;
 }
 
+/* Composes it of operations. x is float32 or float64. */
+static dvt_array *dvti_batch_norm_composed(dvt_array *x, dvt_array *const *in, int axis,
+                                           double momentum, double epsilon, dvt_dtype dtype) {
+    const bool training = dvt_is_training();
+    dvt_array *mean, *variance, *y;
+    if (training) {
+        dvt_axes others = DVT_ALL;
+        int i;
+        for (i = 0; i < x->shape.ndim; i++)
+            if (i != axis)
+                others.axis[others.n++] = i;
+        /* With no other axis each element is a batch of one: it is its own mean, and its variance
+           is 0. */
+        mean = others.n ? dvt_mean(x, dvt_keepdims(others)) : x;
+        variance = others.n ? dvt_mean(dvt_square(dvt_sub(x, mean)), dvt_keepdims(others))
+                            : dvt_zeros_like(x);
+    } else {
+        mean = dvti_along(dvti_wide_float(in[3]), x, axis);
+        variance = dvti_along(dvti_wide_float(in[4]), x, axis);
+    }
+    y = dvt_mul(dvt_sub(x, mean), dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
+    y = dvt_add(dvt_mul(y, dvti_along(in[1], x, axis)), dvti_along(in[2], x, axis));
+    y = dvt_as_in_dtype(y, dtype);
+    /* The statistics change last, so that a failure above leaves them as they were. An empty batch
+       has no statistics. */
+    if (y && training && dvt_shape_size(x->shape) > 0 &&
+        !dvti_move_running(in + 3, mean, variance, momentum))
+        y = NULL;
+    return y;
+}
+
+/* Returns whether the running statistics suit the kernel. It computes in their dtype, and writes
+   them while some of its blocks still read x, gamma and beta. */
+static bool dvti_running_suits(dvt_array *const *in, dvt_dtype dtype) {
+    int i, k;
+    for (i = 3; i < 5; i++) {
+        if (in[i]->dtype != (dtype == DVT_F64 ? DVT_F64 : DVT_F32) || !dvt_is_contiguous(in[i]) ||
+            (dvt_is_recording() && dvt_has_history(in[i])))
+            return false;
+        for (k = 0; k < i; k++)
+            if (dvti_storages_meet(in[i]->storage, in[k]->storage))
+                return false;
+    }
+    return true;
+}
+
+static dvt_array *dvti_batch_norm(dvt_array *const *in, int axis, double momentum, double epsilon) {
+    const dvt_dtype dtype = dvt_promote(dvt_promote(in[0]->dtype, in[1]->dtype), in[2]->dtype);
+    const bool training = dvt_is_training();
+    dvti_attr attr = dvti_attr_none();
+    dvt_array *x, *y;
+    if (in[0]->shape.ndim < 2 || !dvti_running_suits(in, dtype) ||
+        !dvti_norm_is_kernel(DVTI_OP_batch_norm_data, in[0], in[1], in[2])) {
+        x = dvti_wide_float(in[0]);
+        return x ? dvti_batch_norm_composed(x, in, axis, momentum, epsilon, dtype) : NULL;
+    }
+    attr.f[0] = epsilon;
+    attr.i[0] = training;
+    attr.i[4] = axis;
+    y = dvti_norm_launch("dvt_batch_norm", DVTI_OP_batch_norm, in, in + 3, &attr, momentum, dtype);
+    if (y && training) {
+        dvti_written(in[3]);
+        dvti_written(in[4]);
+    }
+    return y;
+}
+
 DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta,
                                   dvt_array *running_mean, dvt_array *running_var, int axis,
                                   double momentum, double epsilon) {
-    dvt_array *in[5], *mean, *variance, *y = NULL;
+    dvt_array *in[5], *y;
     dvt_scope_guard scope;
-    dvt_dtype dtype;
-    bool training = dvt_is_training();
     in[0] = x;
     in[1] = gamma;
     in[2] = beta;
@@ -172,38 +237,10 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
                   momentum, epsilon);
         return NULL;
     }
-    if (training && !dvti_running_ok(in))
+    if (dvt_is_training() && !dvti_running_ok(in))
         return NULL;
     scope = dvt_scope_begin();
-    dtype = dvt_promote(dvt_promote(x->dtype, gamma->dtype), beta->dtype);
-    x = dvti_wide_float(x);
-    if (!x) {
-        dvt_scope_end(&scope);
-        return NULL;
-    }
-    if (training) {
-        dvt_axes others = DVT_ALL;
-        int i;
-        for (i = 0; i < x->shape.ndim; i++)
-            if (i != axis)
-                others.axis[others.n++] = i;
-        /* With no other axis each element is a batch of one: it is its own mean, and its variance
-           is 0. */
-        mean = others.n ? dvt_mean(x, dvt_keepdims(others)) : x;
-        variance = others.n ? dvt_mean(dvt_square(dvt_sub(x, mean)), dvt_keepdims(others))
-                            : dvt_zeros_like(x);
-    } else {
-        mean = dvti_along(dvti_wide_float(running_mean), x, axis);
-        variance = dvti_along(dvti_wide_float(running_var), x, axis);
-    }
-    y = dvt_mul(dvt_sub(x, mean), dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
-    y = dvt_add(dvt_mul(y, dvti_along(gamma, x, axis)), dvti_along(beta, x, axis));
-    y = dvt_as_in_dtype(y, dtype);
-    /* The statistics change last, so that a failure above leaves them as they were. An empty batch
-       has no statistics. */
-    if (y && training && dvt_shape_size(x->shape) > 0 &&
-        !dvti_move_running(in + 3, mean, variance, momentum))
-        y = NULL;
+    y = dvti_batch_norm(in, axis, momentum, epsilon);
     dvt_keep(y);
     dvt_scope_end(&scope);
     return y;

@@ -52,50 +52,43 @@ static bool dvti_norm_widen(dvt_array **in) {
     return true;
 }
 
-/* Normalizes in one launch, with the same bits as the separate operations. */
-static dvt_array *dvti_layer_norm_fused(dvt_array *x, dvt_array *gamma, dvt_array *beta,
-                                        double epsilon) {
-    dvti_launch launch;
-    dvt_array *out = dvti_array_new("dvt_layer_norm", x->shape, DVT_F32, x->storage->ctx);
-    if (!out)
-        return NULL;
-    dvti_launch_begin(&launch, "dvt_layer_norm", dvti_kernel_layer_norm(), DVTI_OP_layer_norm);
-    dvti_clear(&launch.in[1], 2 * sizeof launch.in[1]); /* a cleared view means NULL */
-    launch.compute = DVTI_F32;
-    launch.n_in = 3;
-    launch.n_out = 1;
-    launch.in[0] = dvti_view_of(x);
-    if (gamma)
-        launch.in[1] = dvti_view_of(gamma);
-    if (beta)
-        launch.in[2] = dvti_view_of(beta);
-    launch.out[0] = dvti_view_of(out);
-    launch.f[0] = epsilon;
-    return dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
+/* Returns whether one launch gives the bits of the separate operations where none is recorded, as
+   on cpu(). Longer rows are summed in several passes, which it does not do. */
+static bool dvti_layer_norm_is_fusible(dvt_array *const *in) {
+    const dvt_array *x = in[0];
+    return dvti_fusible(x, in[1], in[2]) &&
+           dvti_supports(x->storage->device, dvti_kernel_layer_norm(), DVTI_OP_layer_norm, x->dtype,
+                         DVTI_CAN_RUN) &&
+           x->shape.dim[x->shape.ndim - 1] <= 32768;
 }
 
-/* Normalizes x of float32 or wider, or of integers. gamma and beta are float32 or wider, or
-   NULL. */
-static dvt_array *dvti_layer_norm_of(dvt_array *x, dvt_array *gamma, dvt_array *beta,
-                                     double epsilon) {
-    dvt_array *mean, *centered, *variance, *y;
-    /* Longer rows are summed in several passes, which the single launch does not do. */
-    if (dvti_fusible(x, gamma, beta) &&
-        dvti_supports(x->storage->device, dvti_kernel_layer_norm(), DVTI_OP_layer_norm, x->dtype,
-                      DVTI_CAN_RUN) &&
-        x->shape.dim[x->shape.ndim - 1] <= 32768)
-        return dvti_layer_norm_fused(x, gamma, beta, epsilon);
-    mean = dvt_mean(x, DVT_KEEPDIMS(-1));
-    centered = dvt_sub(x, mean);
-    variance = dvt_mean(dvt_square(centered), DVT_KEEPDIMS(-1));
-    y = dvt_mul(centered, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
-    if (gamma)
-        y = dvt_mul(y, gamma);
-    return beta ? dvt_add(y, beta) : y;
+/* Normalizes x = in[0] over the last axis, with in[1] gamma and in[2] beta, or NULL. rms: by the
+   mean square alone. dtype: of the result. */
+static dvt_array *dvti_layer_norm_of(const char *name, dvt_array *const *inputs, bool rms,
+                                     double epsilon, dvt_dtype dtype) {
+    dvt_array *in[3], *y, *variance;
+    memcpy(in, inputs, sizeof in);
+    if (dvti_norm_is_kernel(DVTI_OP_layer_norm_data, in[0], in[1], in[2]) ||
+        (!rms && dvti_layer_norm_is_fusible(in))) {
+        dvti_attr attr = dvti_attr_none();
+        attr.f[0] = epsilon;
+        attr.i[0] = rms;
+        return dvti_norm_launch(name, DVTI_OP_layer_norm, in, NULL, &attr, 0, dtype);
+    }
+    if (!dvti_norm_widen(in))
+        return NULL;
+    if (!rms && dvti_layer_norm_is_fusible(in))
+        return dvt_as_in_dtype(dvti_layer_norm_of(name, in, rms, epsilon, in[0]->dtype), dtype);
+    y = rms ? in[0] : dvt_sub(in[0], dvt_mean(in[0], DVT_KEEPDIMS(-1)));
+    variance = dvt_mean(dvt_square(y), DVT_KEEPDIMS(-1));
+    y = dvt_mul(y, dvt_rsqrt(dvt_add_scalar(variance, epsilon)));
+    if (in[1])
+        y = dvt_mul(y, in[1]);
+    return dvt_as_in_dtype(in[2] ? dvt_add(y, in[2]) : y, dtype);
 }
 
 DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta, double epsilon) {
-    dvt_array *in[3], *y = NULL;
+    dvt_array *in[3], *y;
     dvt_scope_guard scope;
     dvt_dtype dtype;
     in[0] = x;
@@ -104,15 +97,14 @@ DVT_API dvt_array *dvt_layer_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
     if (!dvti_norm_ok("dvt_layer_norm", in, 3, -1, epsilon, &dtype))
         return NULL;
     scope = dvt_scope_begin();
-    if (dvti_norm_widen(in))
-        y = dvt_as_in_dtype(dvti_layer_norm_of(in[0], in[1], in[2], epsilon), dtype);
+    y = dvti_layer_norm_of("dvt_layer_norm", in, false, epsilon, dtype);
     dvt_keep(y);
     dvt_scope_end(&scope);
     return y;
 }
 
 DVT_API dvt_array *dvt_rms_norm(dvt_array *x, dvt_array *gamma, double epsilon) {
-    dvt_array *in[3], *y = NULL;
+    dvt_array *in[3], *y;
     dvt_scope_guard scope;
     dvt_dtype dtype;
     in[0] = x;
@@ -121,22 +113,22 @@ DVT_API dvt_array *dvt_rms_norm(dvt_array *x, dvt_array *gamma, double epsilon) 
     if (!dvti_norm_ok("dvt_rms_norm", in, 2, -1, epsilon, &dtype))
         return NULL;
     scope = dvt_scope_begin();
-    if (dvti_norm_widen(in)) {
-        y = dvt_mean(dvt_square(in[0]), DVT_KEEPDIMS(-1));
-        y = dvt_mul(in[0], dvt_rsqrt(dvt_add_scalar(y, epsilon)));
-        y = dvt_as_in_dtype(in[1] ? dvt_mul(y, in[1]) : y, dtype);
-    }
+    y = dvti_layer_norm_of("dvt_rms_norm", in, true, epsilon, dtype);
     dvt_keep(y);
     dvt_scope_end(&scope);
     return y;
 }
 
 /* Normalizes the rows of x as (batch, groups, the rest). */
-static dvt_array *dvti_group_norm_of(dvt_array *const *in, int64_t groups, double epsilon) {
-    dvt_array *x = in[0], *y;
+static dvt_array *dvti_group_norm_of(const char *name, dvt_array *const *in, int64_t groups,
+                                     double epsilon) {
+    dvt_array *x = in[0], *rows_of[3], *y;
     int64_t batch = x->shape.dim[0], rows = batch * groups;
-    y = dvt_reshape(x, DVT_SHAPE(batch, groups, rows ? dvt_size(x) / rows : 0));
-    y = y ? dvti_layer_norm_of(y, NULL, NULL, epsilon) : NULL;
+    rows_of[0] = dvt_reshape(x, DVT_SHAPE(batch, groups, rows ? dvt_size(x) / rows : 0));
+    rows_of[1] = rows_of[2] = NULL;
+    if (!rows_of[0])
+        return NULL;
+    y = dvti_layer_norm_of(name, rows_of, false, epsilon, dvti_float_dtype(x->dtype));
     y = y ? dvt_reshape(y, x->shape) : NULL;
     if (y && in[1])
         y = dvt_mul(y, dvti_along(in[1], x, 1));
@@ -164,7 +156,7 @@ static dvt_array *dvti_group_norm(const char *name, dvt_array *x, int64_t groups
     }
     scope = dvt_scope_begin();
     if (dvti_norm_widen(in))
-        y = dvt_as_in_dtype(dvti_group_norm_of(in, groups, epsilon), dtype);
+        y = dvt_as_in_dtype(dvti_group_norm_of(name, in, groups, epsilon), dtype);
     dvt_keep(y);
     dvt_scope_end(&scope);
     return y;

@@ -82,6 +82,41 @@ static bool dvti_warm_reductions(dvt_ctx ctx) {
            dvti_warm_entropy(ctx, DVT_I64);
 }
 
+/* Normalizes x over the last axis, or over all but axis 1, and computes the gradients. */
+static bool dvti_warm_norm(dvt_array *x, bool batch) {
+    static const bool need[] = {true, true, true, false};
+    const dvt_ctx ctx = x->storage->ctx;
+    const dvt_shape shape = DVT_SHAPE(x->shape.dim[batch ? 1 : x->shape.ndim - 1]);
+    dvt_array *in[4], *out[3], *mean = dvti_warm_full(shape, ctx),
+                               *var = dvti_warm_full(shape, ctx);
+    dvti_node node;
+    in[0] = x;
+    in[1] = dvti_warm_full(shape, ctx);
+    in[2] = dvti_warm_full(shape, ctx);
+    in[3] = dvti_warm_full(DVT_SHAPE(2, x->shape.dim[0] + x->shape.dim[1]), ctx); /* statistics */
+    if (!mean || !var || !in[1] || !in[2] || !in[3])
+        return false;
+    memset(&node, 0, sizeof node);
+    node.in = in;
+    node.attr.i[0] = batch;
+    node.attr.i[1] = node.attr.i[4] = 1;
+    node.attr.i[2] = 2;
+    node.attr.i[3] = 3;
+    DVT_TRAIN_MODE {
+        out[0] = batch ? dvt_batch_norm(x, in[1], in[2], mean, var, 1, 0.9, 1e-5)
+                       : dvt_layer_norm(x, in[1], in[2], 1e-5);
+    }
+    return out[0] && dvti_norm_gradients("dvt_prewarm",
+                                         batch ? DVTI_OP_batch_norm_data : DVTI_OP_layer_norm_data,
+                                         &node, x, need, out);
+}
+
+static bool dvti_warm_norms(dvt_ctx ctx) {
+    dvt_array *x = dvti_warm_full(DVT_SHAPE(8, 6, 14, 14), ctx);
+    dvt_array *rows = dvti_warm_full(DVT_SHAPE(256, 260), ctx);
+    return x && rows && dvti_warm_norm(x, true) && dvti_warm_norm(rows, false);
+}
+
 static bool dvti_warm_indices(dvt_ctx ctx) {
     dvt_array *x = dvti_warm_full(DVT_SHAPE(64, 10), ctx);
     dvt_array *labels = dvt_zeros(DVT_SHAPE(64), DVT_I64, ctx), *column, *rows;
@@ -161,9 +196,9 @@ static bool dvti_warm_step(const char *name, dvt_ctx ctx, dvti_op op, int states
 }
 
 static bool dvti_warm_all(const char *name, dvt_ctx ctx) {
-    return dvti_warm_elementwise(ctx) && dvti_warm_reductions(ctx) && dvti_warm_indices(ctx) &&
-           dvti_warm_linear(ctx, 8, 400, 120) && dvti_warm_linear(ctx, 64, 128, 64) &&
-           dvti_warm_linear(ctx, 64, 50, 10) &&
+    return dvti_warm_elementwise(ctx) && dvti_warm_reductions(ctx) && dvti_warm_norms(ctx) &&
+           dvti_warm_indices(ctx) && dvti_warm_linear(ctx, 8, 400, 120) &&
+           dvti_warm_linear(ctx, 64, 128, 64) && dvti_warm_linear(ctx, 64, 50, 10) &&
            dvti_warm_conv(ctx, DVT_SHAPE(4, 1, 28, 28), DVT_SHAPE(6, 1, 5, 5), 2) &&
            dvti_warm_conv(ctx, DVT_SHAPE(4, 6, 14, 14), DVT_SHAPE(16, 6, 5, 5), 0) &&
            dvti_warm_conv(ctx, DVT_SHAPE(2, 16, 8, 8), DVT_SHAPE(32, 16, 3, 3), 1) &&

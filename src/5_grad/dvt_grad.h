@@ -33,6 +33,8 @@ DVTI_FN void dvti_grad_view(dvti_grad_call *call);
 DVTI_FN void dvti_grad_reduce(dvti_grad_call *call);
 DVTI_FN void dvti_grad_softmax(dvti_grad_call *call);
 DVTI_FN void dvti_grad_cross_entropy(dvti_grad_call *call);
+DVTI_FN void dvti_grad_layer_norm(dvti_grad_call *call);
+DVTI_FN void dvti_grad_batch_norm(dvti_grad_call *call);
 DVTI_FN void dvti_grad_matmul(dvti_grad_call *call);
 DVTI_FN void dvti_grad_index(dvti_grad_call *call);
 DVTI_FN void dvti_grad_conv(dvti_grad_call *call);

@@ -299,6 +299,8 @@ SWEEP_RANDOM(permutation, dvt_permutation(shape.dim[axis], dvt_ctx_of(x)))
 /* Gradients of the operations above. */
 #define sweep_unslice sweep_slice
 #define sweep_cross_entropy_data sweep_cross_entropy
+#define sweep_layer_norm_data sweep_layer_norm
+#define sweep_batch_norm_data sweep_batch_norm
 #define sweep_take_add sweep_take_some
 #define sweep_take_along_add sweep_take_along
 #define sweep_conv2d_data sweep_conv2d
@@ -335,7 +337,7 @@ static const sweep_call sweep_calls[] = {
     DVTI_REDUCE_TABLE(SWEEP_REDUCE)
     {"std", sweep_std}, {"dot", sweep_dot}, {"linear", sweep_linear}, {"stack", sweep_stack},
     {"take_some", sweep_take_some}, {"pick", sweep_pick},
-    {"batch_norm", sweep_batch_norm}, {"dropout", sweep_dropout}};
+    {"dropout", sweep_dropout}};
 /* clang-format on */
 #undef SWEEP_UNARY
 #undef SWEEP_BINARY

@@ -186,7 +186,8 @@ DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_lau
         if (launch->in[k].data)
             result = dvti_cuda_touch_view(gpu, &launch->in[k], false);
     for (k = 0; k < launch->n_out && result == DVTI_CU_OK; k++)
-        result = dvti_cuda_touch_view(gpu, &launch->out[k], true);
+        if (launch->out[k].data)
+            result = dvti_cuda_touch_view(gpu, &launch->out[k], true);
     if (launch->epilogue.bias.data && result == DVTI_CU_OK)
         result = dvti_cuda_touch_view(gpu, &launch->epilogue.bias, false);
     if (launch->epilogue.mask && result == DVTI_CU_OK) {

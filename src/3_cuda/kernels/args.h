@@ -76,6 +76,30 @@ typedef struct dvti_ksoftmax {
     void *loss;
 } dvti_ksoftmax;
 
+/* layer_norm.cu: rows of n contiguous elements */
+typedef struct dvti_klayer_norm {
+    const void *x, *g, *gamma, *beta; /* g: of the gradient; gamma, beta: NULL for none */
+    void *out, *stats;                /* stats (rows, 2): mean and scale, or NULL */
+    int64_t rows, n;
+    int64_t lanes;  /* threads that share a row */
+    int64_t groups; /* groups of rows; a block computes one group at a time */
+    double epsilon;
+} dvti_klayer_norm;
+
+/* batch_norm.cu: x (a, c, b), count = a * b elements of each channel */
+typedef struct dvti_kbatch_norm {
+    const void *x, *g, *gamma, *beta;
+    void *out, *stats, *partial; /* partial: (parts, 2, c) */
+    void *running_mean, *running_var;
+    void *gamma_grad, *beta_grad; /* NULL: not needed */
+    int64_t c, count;
+    int64_t part, parts;         /* positions of a part of the sums, number of parts */
+    int64_t chunk, items, width; /* positions of a block, blocks, channels of a block */
+    int64_t training;
+    dvti_kdivisor b;
+    double epsilon, momentum, share; /* share: 1 - momentum */
+} dvti_kbatch_norm;
+
 /* scan.cu */
 typedef struct dvti_kscan {
     const void *in;

@@ -7,7 +7,8 @@
 
    Some calls run on cpu(). Every launch that reaches cpu() also goes to the CUDA backend of fake
    GPUs, one for each architecture, whose driver accepts everything and does nothing. NVRTC compiles
-   the programs that these launches request to CUBINs. The output of ptxas gives registers, shared
+   the programs that these launches request to CUBINs. Operations that cpu() has no kernels for are
+   launched all the same, and leave their results unset. The output of ptxas gives registers, shared
    memory and spills. The program fails on:
      - an error, a warning, or a spill
      - a kernel whose arguments differ in size from the structure of its launch (from the CUBIN)
@@ -162,6 +163,18 @@ static void launch_on_gpus(dvti_launch copy) {
     }
 }
 
+static bool runs_on_cpu(const dvti_launch *launch) {
+    const dvti_kernel *kernel = launch->kernel;
+    return cpu_backend->supports(NULL, kernel, launch->op, launch->out[0].dtype, DVTI_CAN_RUN);
+}
+
+/* Says what a GPU says of whole operations, so that the calls choose its kernels. */
+static bool gpu_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
+                         dvt_dtype dtype, dvti_feature feature) {
+    return feature == DVTI_CAN_RUN ? kernel->cuda->run != NULL
+                                   : cpu_backend->supports(device, kernel, op, dtype, feature);
+}
+
 static dvt_status both_launch(dvti_device *device, const dvti_launch *launch) {
     dvti_launch apart = *launch;
     int axis = 0;
@@ -172,7 +185,12 @@ static dvt_status both_launch(dvti_device *device, const dvti_launch *launch) {
         apart.in[0].stride[axis] += (int64_t)1 << 31; /* never read */
         launch_on_gpus(apart);
     }
-    return cpu_backend->launch(device, launch);
+    return runs_on_cpu(launch) ? cpu_backend->launch(device, launch) : DVT_OK;
+}
+
+/* Only the GPUs have kernels of some operations, and workspace for them. */
+static int64_t both_plan(dvti_device *device, dvti_launch *launch) {
+    return runs_on_cpu(launch) ? cpu_backend->plan(device, launch) : 0;
 }
 
 /* Compiles a program directly, for a family that is not launched through the backend's
@@ -202,6 +220,8 @@ static void listen_to_cpu(void) {
         cpu_backend = cpu->backend;
         both = *cpu_backend;
         both.launch = both_launch;
+        both.plan = both_plan;
+        both.supports = gpu_supports;
         cpu->backend = &both;
     }
 }

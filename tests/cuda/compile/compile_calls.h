@@ -148,6 +148,65 @@ static void softmaxes(dvt_dtype dtype) {
     dvt_log_softmax(filled(DVT_SHAPE(4, 5, 6), dtype), 1);
 }
 
+/* Computes the result and all gradients. */
+static void with_gradients(dvt_array *(*f)(dvt_array *x, dvt_array *w), dvt_array *x,
+                           dvt_array *w) {
+    dvt_array *y = NULL;
+    dvt_attach_grad(x, DVT_GRAD_WRITE);
+    if (w)
+        dvt_attach_grad(w, DVT_GRAD_WRITE);
+    DVT_RECORD {
+        y = f(x, w);
+    }
+    dvt_backward(y);
+}
+
+static dvt_array *layer_norms(dvt_array *x, dvt_array *w) {
+    return dvt_layer_norm(x, w, w, 1e-5);
+}
+
+static dvt_array *rms_norms(dvt_array *x, dvt_array *w) {
+    return dvt_rms_norm(x, w, 1e-5);
+}
+
+/* Runs both modes: the second has no statistics of its own. */
+static dvt_array *batch_norms(dvt_array *x, dvt_array *w) {
+    const dvt_dtype dtype = dvt_dtype_of(x) == DVT_F64 ? DVT_F64 : DVT_F32;
+    dvt_array *mean = filled(dvt_shape_of(w), dtype), *var = filled(dvt_shape_of(w), dtype);
+    dvt_array *y = dvt_batch_norm(x, w, w, mean, var, 1, 0.9, 1e-5);
+    DVT_TRAIN_MODE {
+        y = dvt_batch_norm(x, w, w, mean, var, 1, 0.9, 1e-5);
+    }
+    return y;
+}
+
+/* Rows of a few lanes, of a block and beyond registers, aligned and not. */
+static void norms(dvt_dtype dtype) {
+    static const int64_t lengths[] = {30, 64, 1000, 9000};
+    int i;
+    for (i = 0; i < DVTI_LENGTH(lengths); i++) {
+        const dvt_shape shape = DVT_SHAPE(2, lengths[i]), row = DVT_SHAPE(lengths[i]);
+        with_gradients(layer_norms, filled(shape, dtype), filled(row, dtype));
+        if (full)
+            with_gradients(rms_norms, filled(shape, dtype), filled(row, DVT_F32));
+    }
+    with_gradients(rms_norms, filled(DVT_SHAPE(2, 64), dtype), filled(DVT_SHAPE(64), dtype));
+    with_gradients(layer_norms, filled(DVT_SHAPE(600, 3), dtype), filled(DVT_SHAPE(3), dtype));
+    with_gradients(batch_norms, filled(DVT_SHAPE(2, 3, 4), dtype), filled(DVT_SHAPE(3), dtype));
+}
+
+/* Positions of 64 bits, which rows and channels of 2^30 elements have. */
+static void wide_norms(void) {
+    uint64_t step, gradient;
+    for (gradient = 0; gradient < 2 && full; gradient++)
+        compile_program(DVTI_CUDA_PROGRAM(layer_norm),
+                        16 << 12 | 2 << 18 | 1 << 20 | 1 << 22 | gradient << 23, "dvti_layer_norm",
+                        sizeof(dvti_klayer_norm));
+    for (step = 0; step < 4 && full; step++)
+        compile_program(DVTI_CUDA_PROGRAM(batch_norm), 1 << 12 | step << 14, "dvti_batch_norm",
+                        sizeof(dvti_kbatch_norm));
+}
+
 /* ---- products ---- */
 static void products(dvt_dtype dtype) {
     static const int64_t sizes[][3] = {{1, 64, 64},  {64, 1, 64},     {5, 7, 3},
@@ -161,19 +220,6 @@ static void products(dvt_dtype dtype) {
         dvt_matmul(a, dvt_t(dvt_contiguous(dvt_t(b))));
     }
     dvt_matmul(filled(DVT_SHAPE(3, 8, 9), dtype), filled(DVT_SHAPE(9, 4), dtype));
-}
-
-/* Computes the result and all gradients. */
-static void with_gradients(dvt_array *(*f)(dvt_array *x, dvt_array *w), dvt_array *x,
-                           dvt_array *w) {
-    dvt_array *y = NULL;
-    dvt_attach_grad(x, DVT_GRAD_WRITE);
-    if (w)
-        dvt_attach_grad(w, DVT_GRAD_WRITE);
-    DVT_RECORD {
-        y = f(x, w);
-    }
-    dvt_backward(y);
 }
 
 static dvt_array *plain_conv(dvt_array *x, dvt_array *w) {
@@ -355,6 +401,8 @@ static void compute_some(void) {
     by_dtype_far("reduce", reductions, floats, n);
     by_dtype_far("reduce", reductions, others, n);
     by_dtype_far("softmax", softmaxes, floats, n);
+    by_dtype("norms", norms, floats, n);
+    once("norms", wide_norms);
     by_dtype("order", sorts, floats, n);
     by_dtype("order", sorts, others, n);
     by_dtype("scan", scans, floats, n);
@@ -390,6 +438,8 @@ static void every_family(void) {
     dvt_add(x, x);
     dvt_sum(x, DVT_AXES(1));
     dvt_softmax(x, 1);
+    dvt_layer_norm(x, NULL, NULL, 1e-5);
+    batch_norms(x, given(DVT_SHAPE(64), DVT_F32));
     dvt_cumsum(x, 1);
     dvt_sort(x, 1, DVT_ASCENDING);
     of_tensor_cores(DVT_F32); /* whose tiles are float32 sums */
