@@ -30945,7 +30945,8 @@ static const struct {
 "}\n"
 "#endif\n\n\n\n"
 "#define RESIDENT (STEP == STATISTICS && D == DVT_F64 ? 2 : 4)\n\n"
-"extern \"C\" __global__ void __launch_bounds__(256, RESIDENT) dvti_batch_norm(const dvti_kbatch_norm p) {\n"
+"extern \"C\" __global__ void __launch_bounds__(256, RESIDENT)\n"
+	"dvti_batch_norm(const dvti_kbatch_norm p) {\n"
 	"for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x)\n"
 		"dvti_item(p, dvti_spot_of(p, item));\n"
 "}\n",

@@ -266,11 +266,12 @@ __device__ inline void dvti_item(const dvti_kbatch_norm &p, const dvti_spot &spo
 }
 #endif
 
-/* Minimum blocks per multiprocessor: at most 64 registers, and 128 for statistics in float64. Left to
-   itself, the compiler spills some variants. */
+/* Minimum blocks per multiprocessor: at most 64 registers, and 128 for statistics in float64. Left
+   to itself, the compiler spills some variants. */
 #define RESIDENT (STEP == STATISTICS && D == DVT_F64 ? 2 : 4)
 
-extern "C" __global__ void __launch_bounds__(256, RESIDENT) dvti_batch_norm(const dvti_kbatch_norm p) {
+extern "C" __global__ void __launch_bounds__(256, RESIDENT)
+    dvti_batch_norm(const dvti_kbatch_norm p) {
     for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x)
         dvti_item(p, dvti_spot_of(p, item));
 }
