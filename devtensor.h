@@ -2161,7 +2161,7 @@ DVT_API dvt_param *dvt_block_add_param(dvt_block *self, const char *name, dvt_sh
 									   dvt_dtype dtype, dvt_init init);
 /* Sets the extents that are not known yet; the others must agree. Errors: SHAPE. */
 DVT_API dvt_status dvt_param_set_shape(dvt_param *p, dvt_shape shape);
-/* Adds a child, which the block then owns. */
+/* Adds a child, which the block then owns. It takes the block's mixed precision. */
 DVT_API dvt_status dvt_block_add_child(dvt_block *self, dvt_block *child);
 
 /* Returns the number of children. */
@@ -2246,9 +2246,9 @@ typedef struct dvt_load_options {
 	/* NULL, or pairs of a name in the file and a name in the net, and then a NULL. One * stands for
        any text, also for none, and is copied: "encoder.*", "0.*", "head.w", "2.weight", NULL. Every
        pair that matches counts, so one array can set several parameters. The name "" leaves the
-       array out. Names without a pair stay. A pair that sets nothing is an error. With
-       allow_missing (no array matches) or ignore_extra (no such parameter) it is a warning in the
-       log. */
+       array out. Names without a pair stay. A pair with another name that sets nothing is an
+       error. With allow_missing (no array matches) or ignore_extra (no such parameter) it is a
+       warning in the log. */
 	const char *const *map;
 } dvt_load_options;
 
@@ -2265,7 +2265,8 @@ DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
 /* ---- mixed precision ---- */
 /* Lets the net compute in DVT_F16 or DVT_BF16; DVT_F32 switches that off. The training loop is the
    same: parameters, gradients, states of optimizers and files stay float32, and so do x and y of
-   dvt_block_forward. Call it once for a whole net, before or after initialization.
+   dvt_block_forward. Call it once for a whole net, before or after initialization. Blocks that are
+   added later take it too.
    - The outermost dvt_block_forward converts a float x to 16 bits and its result to float32.
      Integers stay.
    - Blocks compute with 16-bit copies of the parameters. Normalization computes in float32, and
@@ -9415,6 +9416,8 @@ DVTI_FN dvti_device *dvti_meta_begin(const char *function, dvt_ctx ctx);
 /* Returns whether x has values. Sets VALUE otherwise. */
 DVTI_FN bool dvti_has_values(const char *function, const dvt_array *x);
 #if !defined(DEVTENSOR_NO_NN)
+/* Sets VALUE for a call that gives parameters values or contexts while shapes are inferred. */
+DVTI_FN dvt_status dvti_fail_inferring(const char *function);
 /* Sets this thread's state and returns the previous one. */
 DVTI_FN dvti_meta_state dvti_meta_swap(dvti_meta_state state);
 #endif
@@ -11192,6 +11195,15 @@ DVTI_FN bool dvti_has_values(const char *function, const dvt_array *x) {
 }
 
 #if !defined(DEVTENSOR_NO_NN)
+DVTI_FN dvt_status dvti_fail_inferring(const char *function) {
+	dvti_meta_here.read = true;
+	return dvti_fail(DVT_ERR_VALUE,
+					 "%s: called by a forward function while the shapes of the net are inferred, "
+					 "which gives no parameter a value; run the net once with dvt_block_forward "
+					 "instead, or make this call before",
+					 function);
+}
+
 DVTI_FN dvti_meta_state dvti_meta_swap(dvti_meta_state state) {
 	dvti_meta_state before = dvti_meta_here;
 	dvti_meta_here = state;
@@ -29253,6 +29265,10 @@ DVTI_FN dvt_array *dvti_param_compute(dvt_param *p, dvt_ctx ctx);
 /* Free the conversions, and what a block that is freed knows of mixed precision. */
 DVTI_FN void dvti_param_drop_casts(dvt_param *p);
 DVTI_FN void dvti_mixed_leave(dvt_block *block);
+/* Check a new child of a block, and give it the block's mixed precision, if there is one. */
+DVTI_FN dvt_status dvti_mixed_admits(const char *function, const dvt_block *self,
+									 const dvt_block *child);
+DVTI_FN void dvti_mixed_extend(const dvt_block *self, dvt_block *child);
 
 /* ---- losses ---- */
 /* Checks that both are given and on one context, and that the prediction has a first axis to
@@ -41892,6 +41908,8 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 		dvti_null("dvt_cuda_address", "x");
 		return 0;
 	}
+	if (!dvti_has_values("dvt_cuda_address", x))
+		return 0;
 	if (x->storage->device->backend != dvti_cuda_backend()) {
 		dvti_fail(DVT_ERR_CONTEXT,
 				  "dvt_cuda_address: x is %s, which is not memory of an NVIDIA GPU; %s",
@@ -50306,6 +50324,8 @@ static bool dvti_dl_exportable(const char *function, dvt_array *x, dvt_dl_copy c
 		dvti_null(function, "x");
 		return false;
 	}
+	if (!dvti_has_values(function, x))
+		return false;
 	if ((int)copy < DVT_DL_COPY_IF_NEEDED || copy > DVT_DL_COPY_NEVER) {
 		dvti_fail(DVT_ERR_VALUE, "%s: copy is %d; expected a value of dvt_dl_copy", function,
 				  (int)copy);
@@ -62149,6 +62169,8 @@ static dvt_status dvti_block_adopt(const char *function, dvt_block *self, dvt_bl
 							 "%s: a %s cannot be added to a %s that is itself or one of its own "
 							 "descendants; blocks must not form a cycle",
 							 function, child[i]->desc.kind, self->desc.kind);
+		if (dvti_mixed_admits(function, self, child[i]) != DVT_OK)
+			return dvti_failure();
 	}
 	if (!dvti_grow((void **)&self->child, &self->child_capacity, self->n_child + (size_t)n,
 				   sizeof *self->child))
@@ -62159,6 +62181,7 @@ static dvt_status dvti_block_adopt(const char *function, dvt_block *self, dvt_bl
 	for (i = 0; i < n; i++) {
 		dvti_block_name(child[i]);
 		self->child[self->n_child++] = (dvt_block *)dvti_own(child[i]);
+		dvti_mixed_extend(self, child[i]);
 	}
 	return DVT_OK;
 }
@@ -65144,7 +65167,7 @@ static dvt_status dvti_mixed_check(const char *function, const dvt_block *block,
 								   const dvti_mixed *own) {
 	dvt_status status = DVT_OK;
 	size_t i;
-	if (block->mixed && block->mixed != own)
+	if (block->mixed && block->mixed != own && block->mixed->root)
 		return dvti_fail(
 			DVT_ERR_VALUE,
 			"%s: a %s in the net has mixed precision already, by another call; expected "
@@ -65175,6 +65198,16 @@ static void dvti_mixed_spread(dvt_block *block, dvti_mixed *mixed, const dvti_mi
 		dvti_param_drop_casts(block->param[i]);
 	for (i = 0; i < block->n_child; i++)
 		dvti_mixed_spread(block->child[i], mixed, own);
+}
+
+DVTI_FN dvt_status dvti_mixed_admits(const char *function, const dvt_block *self,
+									 const dvt_block *child) {
+	return self->mixed ? dvti_mixed_check(function, child, self->mixed) : DVT_OK;
+}
+
+DVTI_FN void dvti_mixed_extend(const dvt_block *self, dvt_block *child) {
+	if (self->mixed)
+		dvti_mixed_spread(child, self->mixed, self->mixed);
 }
 
 static void dvti_mixed_start(dvti_mixed *mixed, dvt_dtype compute) {
@@ -65751,6 +65784,8 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 	dvt_status status;
 	if (!p || !x)
 		return dvti_null("dvt_param_set_data", p ? "x" : "p");
+	if (dvti_inferring())
+		return dvti_fail_inferring("dvt_param_set_data");
 	if (!dvti_shape_accepts(p->shape, x->shape) || !dvti_shape_known(x->shape))
 		return dvti_fail(DVT_ERR_SHAPE,
 						 "dvt_param_set_data: Parameter '%s' has shape %s and x is %s; expected "
@@ -66024,6 +66059,8 @@ DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx
 	memset(&list, 0, sizeof list);
 	for (i = 0; i < given.n; i++) {
 		dvt_ctx ctx = dvti_ctx(given.ctx[i]);
+		if (ctx.type == DVT_DEVICE_META && dvti_inferring())
+			return dvti_fail_inferring(function) == DVT_OK;
 		for (k = 0; k < list.n && !dvt_ctx_equal(list.ctx[k], ctx); k++)
 			continue;
 		if (k == list.n && !dvti_device_exists(function, ctx))

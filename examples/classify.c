@@ -65,6 +65,8 @@ static dvt_array *read_images(const char *path) {
     if (!end || (strcmp(end, ".png") && strcmp(end, ".pgm") && strcmp(end, ".ppm")))
         return dvt_reshape(dvt_load_idx(path, dvt_cpu()), DVT_SHAPE(-1, SIZE, SIZE, 1));
     x = dvt_load_image(path, dvt_cpu());
+    if (x && dvt_dtype_of(x) != DVT_U8) /* 16 bits per channel */
+        x = dvt_astype(dvt_div_scalar(x, 257), DVT_U8);
     if (x && dvt_dim(x, 2) > 1) /* the mean of the colors; alpha does not count */
         x = dvt_astype(dvt_mean(dvt_slice(x, 2, 0, dvt_dim(x, 2) < 3 ? 1 : 3, 1), DVT_KEEPDIMS(2)),
                        DVT_U8);

@@ -269,7 +269,7 @@ DVT_API dvt_param *dvt_block_add_param(dvt_block *self, const char *name, dvt_sh
                                        dvt_dtype dtype, dvt_init init);
 /* Sets the extents that are not known yet; the others must agree. Errors: SHAPE. */
 DVT_API dvt_status dvt_param_set_shape(dvt_param *p, dvt_shape shape);
-/* Adds a child, which the block then owns. */
+/* Adds a child, which the block then owns. It takes the block's mixed precision. */
 DVT_API dvt_status dvt_block_add_child(dvt_block *self, dvt_block *child);
 
 /* Returns the number of children. */
@@ -354,9 +354,9 @@ typedef struct dvt_load_options {
     /* NULL, or pairs of a name in the file and a name in the net, and then a NULL. One * stands for
        any text, also for none, and is copied: "encoder.*", "0.*", "head.w", "2.weight", NULL. Every
        pair that matches counts, so one array can set several parameters. The name "" leaves the
-       array out. Names without a pair stay. A pair that sets nothing is an error. With
-       allow_missing (no array matches) or ignore_extra (no such parameter) it is a warning in the
-       log. */
+       array out. Names without a pair stay. A pair with another name that sets nothing is an
+       error. With allow_missing (no array matches) or ignore_extra (no such parameter) it is a
+       warning in the log. */
     const char *const *map;
 } dvt_load_options;
 
@@ -373,7 +373,8 @@ DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
 /* ---- mixed precision ---- */
 /* Lets the net compute in DVT_F16 or DVT_BF16; DVT_F32 switches that off. The training loop is the
    same: parameters, gradients, states of optimizers and files stay float32, and so do x and y of
-   dvt_block_forward. Call it once for a whole net, before or after initialization.
+   dvt_block_forward. Call it once for a whole net, before or after initialization. Blocks that are
+   added later take it too.
    - The outermost dvt_block_forward converts a float x to 16 bits and its result to float32.
      Integers stay.
    - Blocks compute with 16-bit copies of the parameters. Normalization computes in float32, and

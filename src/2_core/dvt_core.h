@@ -246,6 +246,8 @@ DVTI_FN dvti_device *dvti_meta_begin(const char *function, dvt_ctx ctx);
 /* Returns whether x has values. Sets VALUE otherwise. */
 DVTI_FN bool dvti_has_values(const char *function, const dvt_array *x);
 #if !defined(DEVTENSOR_NO_NN)
+/* Sets VALUE for a call that gives parameters values or contexts while shapes are inferred. */
+DVTI_FN dvt_status dvti_fail_inferring(const char *function);
 /* Sets this thread's state and returns the previous one. */
 DVTI_FN dvti_meta_state dvti_meta_swap(dvti_meta_state state);
 #endif

@@ -121,6 +121,15 @@ DVTI_FN bool dvti_has_values(const char *function, const dvt_array *x) {
 }
 
 #if !defined(DEVTENSOR_NO_NN)
+DVTI_FN dvt_status dvti_fail_inferring(const char *function) {
+    dvti_meta_here.read = true;
+    return dvti_fail(DVT_ERR_VALUE,
+                     "%s: called by a forward function while the shapes of the net are inferred, "
+                     "which gives no parameter a value; run the net once with dvt_block_forward "
+                     "instead, or make this call before",
+                     function);
+}
+
 DVTI_FN dvti_meta_state dvti_meta_swap(dvti_meta_state state) {
     dvti_meta_state before = dvti_meta_here;
     dvti_meta_here = state;

@@ -122,6 +122,8 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
         dvti_null("dvt_cuda_address", "x");
         return 0;
     }
+    if (!dvti_has_values("dvt_cuda_address", x))
+        return 0;
     if (x->storage->device->backend != dvti_cuda_backend()) {
         dvti_fail(DVT_ERR_CONTEXT,
                   "dvt_cuda_address: x is %s, which is not memory of an NVIDIA GPU; %s",

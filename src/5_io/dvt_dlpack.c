@@ -315,6 +315,8 @@ static bool dvti_dl_exportable(const char *function, dvt_array *x, dvt_dl_copy c
         dvti_null(function, "x");
         return false;
     }
+    if (!dvti_has_values(function, x))
+        return false;
     if ((int)copy < DVT_DL_COPY_IF_NEEDED || copy > DVT_DL_COPY_NEVER) {
         dvti_fail(DVT_ERR_VALUE, "%s: copy is %d; expected a value of dvt_dl_copy", function,
                   (int)copy);

@@ -275,6 +275,8 @@ static dvt_status dvti_block_adopt(const char *function, dvt_block *self, dvt_bl
                              "%s: a %s cannot be added to a %s that is itself or one of its own "
                              "descendants; blocks must not form a cycle",
                              function, child[i]->desc.kind, self->desc.kind);
+        if (dvti_mixed_admits(function, self, child[i]) != DVT_OK)
+            return dvti_failure();
     }
     if (!dvti_grow((void **)&self->child, &self->child_capacity, self->n_child + (size_t)n,
                    sizeof *self->child))
@@ -285,6 +287,7 @@ static dvt_status dvti_block_adopt(const char *function, dvt_block *self, dvt_bl
     for (i = 0; i < n; i++) {
         dvti_block_name(child[i]);
         self->child[self->n_child++] = (dvt_block *)dvti_own(child[i]);
+        dvti_mixed_extend(self, child[i]);
     }
     return DVT_OK;
 }

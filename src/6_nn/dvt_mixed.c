@@ -172,7 +172,7 @@ static dvt_status dvti_mixed_check(const char *function, const dvt_block *block,
                                    const dvti_mixed *own) {
     dvt_status status = DVT_OK;
     size_t i;
-    if (block->mixed && block->mixed != own)
+    if (block->mixed && block->mixed != own && block->mixed->root)
         return dvti_fail(
             DVT_ERR_VALUE,
             "%s: a %s in the net has mixed precision already, by another call; expected "
@@ -203,6 +203,16 @@ static void dvti_mixed_spread(dvt_block *block, dvti_mixed *mixed, const dvti_mi
         dvti_param_drop_casts(block->param[i]);
     for (i = 0; i < block->n_child; i++)
         dvti_mixed_spread(block->child[i], mixed, own);
+}
+
+DVTI_FN dvt_status dvti_mixed_admits(const char *function, const dvt_block *self,
+                                     const dvt_block *child) {
+    return self->mixed ? dvti_mixed_check(function, child, self->mixed) : DVT_OK;
+}
+
+DVTI_FN void dvti_mixed_extend(const dvt_block *self, dvt_block *child) {
+    if (self->mixed)
+        dvti_mixed_spread(child, self->mixed, self->mixed);
 }
 
 static void dvti_mixed_start(dvti_mixed *mixed, dvt_dtype compute) {

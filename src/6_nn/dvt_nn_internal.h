@@ -277,6 +277,10 @@ DVTI_FN dvt_array *dvti_param_compute(dvt_param *p, dvt_ctx ctx);
 /* Free the conversions, and what a block that is freed knows of mixed precision. */
 DVTI_FN void dvti_param_drop_casts(dvt_param *p);
 DVTI_FN void dvti_mixed_leave(dvt_block *block);
+/* Check a new child of a block, and give it the block's mixed precision, if there is one. */
+DVTI_FN dvt_status dvti_mixed_admits(const char *function, const dvt_block *self,
+                                     const dvt_block *child);
+DVTI_FN void dvti_mixed_extend(const dvt_block *self, dvt_block *child);
 
 /* ---- losses ---- */
 /* Checks that both are given and on one context, and that the prediction has a first axis to

@@ -411,6 +411,8 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
     dvt_status status;
     if (!p || !x)
         return dvti_null("dvt_param_set_data", p ? "x" : "p");
+    if (dvti_inferring())
+        return dvti_fail_inferring("dvt_param_set_data");
     if (!dvti_shape_accepts(p->shape, x->shape) || !dvti_shape_known(x->shape))
         return dvti_fail(DVT_ERR_SHAPE,
                          "dvt_param_set_data: Parameter '%s' has shape %s and x is %s; expected "

@@ -33,6 +33,8 @@ DVTI_FN bool dvti_ctxs_resolve(const char *function, dvt_ctx_list given, dvt_ctx
     memset(&list, 0, sizeof list);
     for (i = 0; i < given.n; i++) {
         dvt_ctx ctx = dvti_ctx(given.ctx[i]);
+        if (ctx.type == DVT_DEVICE_META && dvti_inferring())
+            return dvti_fail_inferring(function) == DVT_OK;
         for (k = 0; k < list.n && !dvt_ctx_equal(list.ctx[k], ctx); k++)
             continue;
         if (k == list.n && !dvti_device_exists(function, ctx))

@@ -35,6 +35,8 @@ static dvt_array *reads_forward(dvt_block *self, void *user, dvt_array *x) {
     case 7:
         dvt_copy_into(dvt_zeros(DVT_SHAPE(2, 3), DVT_F32, dvt_cpu()), x);
         return x;
+    case 8:
+        return dvt_to_dlpack(x) ? x : NULL;
     default:
         return x;
     }
@@ -49,15 +51,15 @@ static void count_messages(void *user, dvt_log_level level, const char *message)
 }
 
 DVT_TEST(infer_shapes_has_no_values) {
-    static const char *const functions[] = {"dvt_item:",    "dvt_to_host:",  "dvt_allclose",
-                                            "dvt_format:",  "dvt_copyto:",   "dvt_data:",
-                                            "dvt_item_at:", "dvt_copy_into:"};
+    static const char *const functions[] = {"dvt_item:",    "dvt_to_host:",   "dvt_allclose",
+                                            "dvt_format:",  "dvt_copyto:",    "dvt_data:",
+                                            "dvt_item_at:", "dvt_copy_into:", "dvt_to_dlpack:"};
     dvt_block *net = dvt_nn_sequential();
     dvt_block_cost cost;
     dvt_shape output;
     DVT_NN_ADD(net, dvt_nn_dense(3, DVT_IDENTITY), custom(reads_forward, NULL));
     dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_cpu()));
-    for (reading = 0; reading < 8; reading++) {
+    for (reading = 0; reading < 9; reading++) {
         CHECK_INT(dvt_block_infer_shapes(net, DVT_SHAPE(2, 3), DVT_F32, &output), DVT_ERR_VALUE);
         error_begins("dvt_block_infer_shapes: custom", "has no values");
         error_begins("dvt_block_infer_shapes: custom", "dvt_block_forward instead");
@@ -80,6 +82,46 @@ DVT_TEST(infer_shapes_has_no_values) {
     CHECK_INT(dvt_block_measure(net, DVT_SHAPE(2, 4), &cost), DVT_ERR_SHAPE);
     error_begins("dvt_block_measure: dense", "(2, 4)");
     dvt_clear_error();
+}
+
+/* Parameters get no values and no context meanwhile: they would stay when the call has ended. */
+static dvt_array *writes_forward(dvt_block *self, void *user, dvt_array *x) {
+    dvt_block *child = dvt_block_at(self, 0);
+    dvt_param *weight = dvt_block_param(child, "weight");
+    dvt_ctx_list here = DVT_CONTEXTS(dvt_ctx_of(x));
+    dvt_status status;
+    switch (*(int *)user) {
+    case 0:
+        status = dvt_block_initialize(child, usual(), here);
+        break;
+    case 1:
+        status = dvt_param_set_data(weight, dvt_zeros(DVT_SHAPE(3, 4), DVT_F32, dvt_cpu()));
+        break;
+    default:
+        status = dvt_params_reset_ctx(dvt_block_collect_params(child, NULL), here);
+    }
+    return status == DVT_OK ? dvt_block_forward(child, x) : NULL;
+}
+
+DVT_TEST(infer_shapes_writes_no_parameter) {
+    int way;
+    for (way = 0; way < 3; way++)
+        DVT_SCOPE {
+            dvt_block *net = custom(writes_forward, &way), *child = dvt_nn_dense(3, DVT_IDENTITY);
+            dvt_block_cost cost;
+            dvt_shape output;
+            dvt_block_add_child(net, child);
+            if (way)
+                dvt_block_initialize(child, usual(), DVT_CONTEXTS(dvt_cpu()));
+            CHECK_INT(dvt_block_infer_shapes(net, DVT_SHAPE(2, 4), DVT_F32, &output),
+                      DVT_ERR_VALUE);
+            error_begins("dvt_block_infer_shapes: Custom", "dvt_block_forward instead");
+            dvt_clear_error();
+            CHECK_INT(dvt_param_shape(dvt_block_param(child, "weight")).dim[1], 0);
+            CHECK_INT(dvt_param_ctxs(dvt_block_param(child, "weight")).n, way ? 1 : 0);
+            CHECK_INT(dvt_block_measure(net, DVT_SHAPE(2, 4), &cost), DVT_OK);
+            CHECK(dvt_block_forward(net, dvt_ones(DVT_SHAPE(2, 4), DVT_F32, dvt_cpu())) != NULL);
+        }
 }
 
 /* Range checks of indices do not read memory that is not there. */

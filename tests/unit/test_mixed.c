@@ -395,6 +395,40 @@ static dvt_block *other_block(dvt_dtype dtype) {
     return dvt_nn_dense_with(&desc);
 }
 
+/* Blocks that join a net take its mixed precision, or are refused; those that outlive it are free
+   to take another. */
+DVT_TEST(mixed_blocks_that_join_and_leave) {
+    dvt_ctx ctx = dvt_test_ctx();
+    dvt_block *child = dvt_nn_dense(3, DVT_TANH), *net, *other = dvt_nn_sequential();
+    dvt_nn_dense_desc wide;
+    dvt_trainer *trainer;
+    dvt_array *loss = NULL;
+    memset(&wide, 0, sizeof wide);
+    wide.units = 2;
+    wide.dtype = DVT_F64;
+    DVT_SCOPE {
+        net = dvt_nn_sequential();
+        CHECK_INT(dvt_block_set_mixed_precision(net, DVT_F16), DVT_OK);
+        CHECK_ERROR(DVT_NN_ADD(net, child, dvt_nn_dense_with(&wide)), DVT_ERR_DTYPE);
+        CHECK_INT(dvt_block_len(net), 0);
+        CHECK_INT(dvt_block_mixed_precision(child).compute, DVT_F32);
+        CHECK_INT(DVT_NN_ADD(net, child, dvt_nn_dense(1, DVT_IDENTITY)), DVT_OK);
+        CHECK_INT(dvt_block_mixed_precision(child).compute, DVT_F16);
+        CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), DVT_CONTEXTS(ctx)), DVT_OK);
+        trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0.1));
+        DVT_RECORD { /* 1e6 times the scale overflows in float16 */
+            loss = dvt_mul_scalar(dvt_block_forward(net, dvt_ones(DVT_SHAPE(4, 2), DVT_F32, ctx)),
+                                  1e6);
+        }
+        CHECK_INT(dvt_backward(loss), DVT_OK);
+        CHECK_INT(dvt_trainer_step(trainer, 4), DVT_OK);
+        CHECK_INT(dvt_block_mixed_precision(net).skipped_steps, 1);
+    }
+    CHECK_INT(DVT_NN_ADD(other, child), DVT_OK); /* which has outlived its net */
+    CHECK_INT(dvt_block_set_mixed_precision(other, DVT_BF16), DVT_OK);
+    CHECK_INT(dvt_block_mixed_precision(child).compute, DVT_BF16);
+}
+
 /* Shapes are inferred on arrays without memory, of which no 16-bit copies are kept. */
 DVT_TEST(mixed_shapes_are_inferred) {
     dvt_ctx ctx = dvt_test_ctx();
@@ -452,9 +486,9 @@ DVT_TEST(mixed_errors) {
     CHECK_ERROR(dvt_block_set_mixed_precision(outer, DVT_BF16), DVT_ERR_VALUE);
     CHECK_INT(dvt_dtype_of(dvt_block_forward(outer, x)), DVT_F32); /* a region inside */
     CHECK_INT(dvt_block_set_mixed_precision(twice, DVT_BF16), DVT_OK);
-    DVT_NN_ADD(twice, net);
-    CHECK_ERROR(dvt_block_forward(twice, x), DVT_ERR_VALUE);
-    CHECK(dvt_block_forward(net, x) != NULL); /* the failure has left no region */
+    CHECK_ERROR(DVT_NN_ADD(twice, net), DVT_ERR_VALUE);
+    CHECK_INT(dvt_block_len(twice), 0);
+    CHECK(dvt_block_forward(net, x) != NULL);
     CHECK_INT(dvt_dtype_of(dvt_block_data(first, "weight", ctx)), DVT_F32);
     CHECK_INT(dvt_block_set_mixed_precision(net, DVT_F32), DVT_OK);
     CHECK_INT(dvt_block_mixed_precision(first).compute, DVT_F32);
