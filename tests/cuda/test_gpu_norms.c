@@ -314,3 +314,34 @@ DVT_TEST(gpu_norms_protect_values) {
     }
     CHECK_VALUES(y, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
 }
+
+/* Every part starts from the running statistics before the batch, and the step stores the mean of
+   the results. */
+#if !defined(DEVTENSOR_NO_NN)
+DVT_TEST(gpu_norms_in_parts) {
+    static const float values[] = {1, 3, 5, 9};
+    dvt_block *net = dvt_nn_batch_norm();
+    dvt_trainer *trainer;
+    dvt_array *x, *px, *py;
+    int parts = 0;
+    NEEDS_GPU;
+    x = dvt_from_host(values, DVT_SHAPE(4, 1), DVT_F32, dvt_gpu(0));
+    CHECK_INT(dvt_block_initialize(net, dvt_init_one(), DVT_CONTEXTS(dvt_gpu(0))), DVT_OK);
+    dvt_block_forward(net, x);
+    trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_sgd(0));
+    CHECK_INT(dvt_trainer_set_parts(trainer, 2), DVT_OK);
+    while (dvt_trainer_next_part(trainer, x, x, &px, &py)) {
+        dvt_array *loss = NULL;
+        CHECK_VALUES(dvt_block_data(net, "running_mean", dvt_gpu(0)), 0, 0);
+        DVT_RECORD {
+            loss = dvt_sum(dvt_square(dvt_block_forward(net, px)), DVT_ALL);
+        }
+        CHECK_INT(dvt_backward(loss), DVT_OK);
+        parts++;
+    }
+    CHECK_INT(parts, 2);
+    CHECK_INT(dvt_trainer_step(trainer, 4), DVT_OK);
+    CHECK_VALUES(dvt_block_data(net, "running_mean", dvt_gpu(0)), 1e-6, 0.45);
+    CHECK_VALUES(dvt_block_data(net, "running_var", dvt_gpu(0)), 1e-6, 1.15);
+}
+#endif
