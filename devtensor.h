@@ -31123,7 +31123,7 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4082], part1[4085], part2[325], end[1];
+    char part0[4082], part1[4046], part2[1041], end[1];
 } dvti_cuda_text_base_cu = {
 "#line 1 \"base.cu\"\n"
 "#line 13\n"
@@ -31279,12 +31279,28 @@ static const struct {
 "}\n\n\n"
 "__device__ inline float dvti_fma(float a, float b, float c) { return fmaf(a, b, c); }\n"
 "__device__ inline double dvti_fma(double a, double b, double c) { return fma(a, b, c); }\n\n\n"
-"template <class C> __device__ inline C dvti_relu(C v) { return v > 0 ? v : v != v ? v : (C)0; }\n\n\n\n"
+"template <class C> __device__ inline C dvti_relu(C v) { return v > 0 ? v : v != v ? v : (C)0; }\n\n"
+"__device__ inline uint64_t dvti_global(const void *at) {\n"
+	"uint64_t address;\n"
+	"asm(\"cvta.to.global.u64 %0, %1;\" : \"=l\"(address) : \"l\"(at));\n"
+	"return address;\n"
+"}\n\n\n\n"
+"template <int D, class C> __device__ inline C dvti_load_global(const void *data, int64_t at) {\n"
+	"typename dvti_stored<D>::type v;\n"
+	"const uint64_t address = dvti_global((const typename dvti_stored<D>::type *)data + at);\n"
+	"if constexpr (sizeof v == 2)\n"
+		"asm volatile(\"ld.global.u16 %0, [%1];\" : \"=h\"(v) : \"l\"(address));\n"
+	"else if constexpr (sizeof v == 4)\n"
+		"asm volatile(\"ld.global.f32 %0, [%1];\" : \"=f\"(v) : \"l\"(address));\n"
+	"else\n"
+		"asm volatile(\"ld.global.f64 %0, [%1];\" : \"=d\"(v) : \"l\"(address));\n"
+	"return dvti_widen<D, C>(v);\n"
+"}\n\n\n\n"
 "template <int D, class C>\n"
 "__device__ inline typename dvti_stored<D>::type dvti_epilogue(C sum, const void *bias, int64_t at,\n"
 															  "bool relu) {\n"
 	"if (bias)\n"
-		"sum = dvti_widen<D, C>(dvti_narrow<D>(sum)) + dvti_load<D, C>(bias, at);\n"
+		"sum = dvti_widen<D, C>(dvti_narrow<D>(sum)) + dvti_load_global<D, C>(bias, at);\n"
 	"return dvti_narrow<D>(relu ? dvti_relu(sum) : sum);\n"
 "}\n\n"
 "template <int D, class C> __device__ inline void dvti_store(void *data, int64_t at, C v) {\n"
@@ -31306,7 +31322,7 @@ static const struct {
 		"return (unsigned)n / (unsigned)d;\n"
 	"const float inverse = __fdividef(0.999998f, __ll2float_rn(d));\n"
 	"int64_t quotient = 0;\n"
-	"while (n >= d) {\n"
+	"while (n >= d) {\n",
 		"const int64_t some = max(__float2ll_rz(__ll2float_rz(n) * inverse), 1LL);\n"
 		"quotient += some;\n"
 		"n -= some * d;\n"
@@ -31326,7 +31342,7 @@ static const struct {
 "__device__ inline int dvti_divide(int n, const dvti_kdivisor &d) {\n"
 	"return (int)(__umulhi((unsigned)n, d.multiplier) + (unsigned)n >> d.shift);\n"
 "}\n\n"
-"__device__ inline int64_t dvti_divide(int64_t n, const dvti_kdivisor &d) {\n",
+"__device__ inline int64_t dvti_divide(int64_t n, const dvti_kdivisor &d) {\n"
 	"return dvti_quotient(n, d.divisor);\n"
 "}\n\n\n\n"
 "__device__ inline int64_t dvti_thread() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }\n\n"
@@ -33007,7 +33023,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4078], part1[4062], part2[4036], part3[1003], end[1];
+    char part0[4085], part1[4062], part2[4036], part3[1003], end[1];
 } dvti_cuda_text_matmul_cu = {
 "#line 1 \"matmul.cu\"\n"
 "#line 42\n"
@@ -33026,7 +33042,7 @@ static const struct {
 "template <class C>\n"
 "__device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &p, int64_t at, int64_t col,\n"
 												 "C v) {\n"
-	"return p.mask && dvti_load<D, C>(p.mask, at) == 0\n"
+	"return p.mask && dvti_load_global<D, C>(p.mask, at) == 0\n"
 			   "? dvti_narrow<D>((C)0)\n"
 			   ": dvti_epilogue<D>(v, p.bias, col * p.bias_step, p.relu);\n"
 "}\n\n"
@@ -33394,7 +33410,7 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4059], part1[4033], part2[2364], end[1];
+    char part0[4059], part1[4080], part2[2425], end[1];
 } dvti_cuda_text_matmul_mma_cu = {
 "#line 1 \"matmul_mma.cu\"\n"
 "#line 36\n"
@@ -33542,30 +33558,37 @@ static const struct {
 	"}\n"
 "}\n\n\n\n\n"
 "__device__ inline void dvti_mma_store(void *to, float4 v) {\n"
-	"asm volatile(\"st.global.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"l\"(__cvta_generic_to_global(to)),\n"
-				 "\"f\"(v.x), \"f\"(v.y), \"f\"(v.z), \"f\"(v.w)\n"
+	"asm volatile(\"st.global.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"l\"(dvti_global(to)), \"f\"(v.x),\n"
+				 "\"f\"(v.y), \"f\"(v.z), \"f\"(v.w)\n"
 				 ": \"memory\");\n"
 "}\n\n"
 "__device__ inline void dvti_mma_store(void *to, const float *v) {\n"
-	"dvti_mma_store(to, make_float4(v[0], v[1], v[2], v[3]));\n"
+	"float4 four;\n"
+	"four.x = v[0];\n"
+	"four.y = v[1];\n"
+	"four.z = v[2];\n"
+	"four.w = v[3];\n"
+	"dvti_mma_store(to, four);\n"
 "}\n\n"
 "__device__ inline void dvti_mma_store(void *to, const unsigned short *v) {\n"
-	"asm volatile(\"st.global.v2.b32 [%0], {%1, %2};\" ::\"l\"(__cvta_generic_to_global(to)),\n"
+	"asm volatile(\"st.global.v2.u32 [%0], {%1, %2};\" ::\"l\"(dvti_global(to)),\n"
 				 "\"r\"((unsigned)v[0] | (unsigned)v[1] << 16),\n"
 				 "\"r\"((unsigned)v[2] | (unsigned)v[3] << 16)\n"
 				 ": \"memory\");\n"
+"}\n\n\n\n"
+"__device__ inline dvti_mma_element dvti_mma_result(const dvti_kmatmul &p, int64_t at, int64_t col,\n"
+												   "float sum) {\n"
+	"if (p.splits > 1 || col >= p.m || (p.mask && dvti_load_global<D, float>(p.mask, at) == 0))\n"
+		"return dvti_narrow<D>(0.0f);\n"
+	"return dvti_epilogue<D>(sum, p.bias, col * p.bias_step, p.relu);\n"
 "}\n\n\n\n\n"
 "__device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int64_t col,\n"
 										 "float4 four) {\n"
 	"const float v[4] = {four.x, four.y, four.z, four.w};\n"
 	"dvti_mma_element narrow[4];\n"
 "#pragma unroll\n"
-	"for (int i = 0; i < 4; i++) {\n"
-		"const bool whole = p.splits == 1 && col + i < p.m;\n"
-		"const bool zero = whole && p.mask && dvti_load<D, float>(p.mask, at + i) == 0;\n"
-		"narrow[i] = (dvti_mma_element)dvti_epilogue<D>(\n"
-			"zero ? 0.0f : v[i], whole && !zero ? p.bias : 0, (col + i) * p.bias_step, p.relu);\n"
-	"}\n"
+	"for (int i = 0; i < 4; i++)\n"
+		"narrow[i] = dvti_mma_result(p, at + i, col + i, v[i]);\n"
 	"if (p.wide) {\n"
 		"if (p.splits > 1)\n"
 			"dvti_mma_store((float *)p.partial + at, four);\n"
@@ -33604,8 +33627,8 @@ static const struct {
 		"}\n"
 		"__syncthreads();\n"
 "#pragma unroll 2\n"
-		"for (int id = (int)threadIdx.x; id < WARP_LINES * LINES / 4; id += THREADS) {\n"
-			"const int line = id / (LINES / 4), c = id % (LINES / 4) * 4;\n",
+		"for (int id = (int)threadIdx.x; id < WARP_LINES * LINES / 4; id += THREADS) {\n",
+			"const int line = id / (LINES / 4), c = id % (LINES / 4) * 4;\n"
 			"const int64_t row = at.row + half * WARP_LINES + line, col = at.col + c;\n"
 			"if (row < p.n && col < p.m)\n"
 				"dvti_mma_put_four(p, at.out + row * p.m + col, col,\n"
@@ -33666,7 +33689,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[2995], end[1];
+    char part0[3045], end[1];
 } dvti_cuda_text_optimizer_cu = {
 "#line 1 \"optimizer.cu\"\n"
 "#line 23\n"
@@ -33740,8 +33763,10 @@ static const struct {
 	"a.f = p.f[word[STATES + 2] >> DVTI_KOPT_ROW_BIT];\n"
 	"a.n = dvti_opt_size(p, i);\n"
 	"return a;\n"
-"}\n\n"
-"extern \"C\" __global__ void __launch_bounds__(256) dvti_optimizer(const dvti_koptimizer p) {\n"
+"}\n\n\n"
+"#define RESIDENT (STATES > 2 ? 2 : 0)\n\n"
+"extern \"C\" __global__ void __launch_bounds__(256, RESIDENT)\n"
+	"dvti_optimizer(const dvti_koptimizer p) {\n"
 	"int64_t before = 0;\n"
 	"int i = 0;\n"
 	"for (int64_t chunk = blockIdx.x; chunk < p.chunks; chunk += gridDim.x) {\n"

@@ -201,13 +201,33 @@ __device__ inline double dvti_fma(double a, double b, double c) { return fma(a, 
 /* As the operation relu: NaN stays, and -0 becomes +0. */
 template <class C> __device__ inline C dvti_relu(C v) { return v > 0 ? v : v != v ? v : (C)0; }
 
+__device__ inline uint64_t dvti_global(const void *at) {
+    uint64_t address;
+    asm("cvta.to.global.u64 %0, %1;" : "=l"(address) : "l"(at));
+    return address;
+}
+
+/* Loads an element of floats from global memory. From 10.0 on, NVRTC would load by a generic
+   address where a pointer is tested for NULL. */
+template <int D, class C> __device__ inline C dvti_load_global(const void *data, int64_t at) {
+    typename dvti_stored<D>::type v;
+    const uint64_t address = dvti_global((const typename dvti_stored<D>::type *)data + at);
+    if constexpr (sizeof v == 2)
+        asm volatile("ld.global.u16 %0, [%1];" : "=h"(v) : "l"(address));
+    else if constexpr (sizeof v == 4)
+        asm volatile("ld.global.f32 %0, [%1];" : "=f"(v) : "l"(address));
+    else
+        asm volatile("ld.global.f64 %0, [%1];" : "=d"(v) : "l"(address));
+    return dvti_widen<D, C>(v);
+}
+
 /* Converts the sum of a product to the stored element, adds the bias (NULL: none) and applies relu,
    with the bits of three operations that round to D each. */
 template <int D, class C>
 __device__ inline typename dvti_stored<D>::type dvti_epilogue(C sum, const void *bias, int64_t at,
                                                               bool relu) {
     if (bias)
-        sum = dvti_widen<D, C>(dvti_narrow<D>(sum)) + dvti_load<D, C>(bias, at);
+        sum = dvti_widen<D, C>(dvti_narrow<D>(sum)) + dvti_load_global<D, C>(bias, at);
     return dvti_narrow<D>(relu ? dvti_relu(sum) : sum);
 }
 

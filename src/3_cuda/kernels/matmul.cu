@@ -60,7 +60,7 @@ __device__ inline uint64_t dvti_mm_add(uint64_t a, uint64_t b, uint64_t sum) { r
 template <class C>
 __device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &p, int64_t at, int64_t col,
                                                  C v) {
-    return p.mask && dvti_load<D, C>(p.mask, at) == 0
+    return p.mask && dvti_load_global<D, C>(p.mask, at) == 0
                ? dvti_narrow<D>((C)0)
                : dvti_epilogue<D>(v, p.bias, col * p.bias_step, p.relu);
 }

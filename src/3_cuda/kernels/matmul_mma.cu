@@ -217,20 +217,34 @@ __device__ inline void dvti_mma_stage(unsigned a, unsigned b, int row, int col,
 /* Store four adjacent elements with one instruction. NVRTC splits stores of structures and of
    float4 into four. */
 __device__ inline void dvti_mma_store(void *to, float4 v) {
-    asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
-                 "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w)
+    asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(dvti_global(to)), "f"(v.x),
+                 "f"(v.y), "f"(v.z), "f"(v.w)
                  : "memory");
 }
 
 __device__ inline void dvti_mma_store(void *to, const float *v) {
-    dvti_mma_store(to, make_float4(v[0], v[1], v[2], v[3]));
+    float4 four;
+    four.x = v[0];
+    four.y = v[1];
+    four.z = v[2];
+    four.w = v[3];
+    dvti_mma_store(to, four);
 }
 
 __device__ inline void dvti_mma_store(void *to, const unsigned short *v) {
-    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)),
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(dvti_global(to)),
                  "r"((unsigned)v[0] | (unsigned)v[1] << 16),
                  "r"((unsigned)v[2] | (unsigned)v[3] << 16)
                  : "memory");
+}
+
+/* Returns the stored element after the epilogue. Splits store the sum instead, and columns past the
+   end nothing. */
+__device__ inline dvti_mma_element dvti_mma_result(const dvti_kmatmul &p, int64_t at, int64_t col,
+                                                   float sum) {
+    if (p.splits > 1 || col >= p.m || (p.mask && dvti_load_global<D, float>(p.mask, at) == 0))
+        return dvti_narrow<D>(0.0f);
+    return dvti_epilogue<D>(sum, p.bias, col * p.bias_step, p.relu);
 }
 
 /* Stores four adjacent elements of a row. Those before column p.m exist; all of them when
@@ -241,12 +255,8 @@ __device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int6
     const float v[4] = {four.x, four.y, four.z, four.w};
     dvti_mma_element narrow[4];
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const bool whole = p.splits == 1 && col + i < p.m;
-        const bool zero = whole && p.mask && dvti_load<D, float>(p.mask, at + i) == 0;
-        narrow[i] = (dvti_mma_element)dvti_epilogue<D>(
-            zero ? 0.0f : v[i], whole && !zero ? p.bias : 0, (col + i) * p.bias_step, p.relu);
-    }
+    for (int i = 0; i < 4; i++)
+        narrow[i] = dvti_mma_result(p, at + i, col + i, v[i]);
     if (p.wide) {
         if (p.splits > 1)
             dvti_mma_store((float *)p.partial + at, four);

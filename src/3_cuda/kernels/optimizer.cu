@@ -99,7 +99,11 @@ __device__ inline dvti_opt_arrays dvti_opt_parameter(const dvti_koptimizer &p, i
     return a;
 }
 
-extern "C" __global__ void __launch_bounds__(256) dvti_optimizer(const dvti_koptimizer p) {
+/* Minimum blocks per multiprocessor; 0: the compiler's choice, which spills with three states. */
+#define RESIDENT (STATES > 2 ? 2 : 0)
+
+extern "C" __global__ void __launch_bounds__(256, RESIDENT)
+    dvti_optimizer(const dvti_koptimizer p) {
     int64_t before = 0; /* chunks of the parameters before this one */
     int i = 0;
     for (int64_t chunk = blockIdx.x; chunk < p.chunks; chunk += gridDim.x) {
