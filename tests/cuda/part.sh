@@ -66,9 +66,9 @@ gpu() { # the tests of one file, against cpu()'s reference loops; a real GPU run
 
 units() { # the unit tests whose behavior depends on the kind of GPU
     set -- copies trainer autograd_device blocks_batch_norm views print random core_ arrays_ \
-        conv2d_virtual unary_null_and_devices faults_virtual_gpus
+        conv2d_virtual unary_null_and_devices
     # In some of the others every allocation of a whole training fails: minutes on the simulator.
-    [ -z "$ON_GPU$DVT_TEST_FULL" ] || set -- "$@" virtual
+    [ -z "$ON_GPU$DVT_TEST_FULL" ] || set -- "$@" faults_virtual_gpus virtual
     script "cuda/unit tests" "$LIBRARY_BUILD/unit/tests" "$@"
 }
 
