@@ -3,6 +3,7 @@
 #define DVTI_BUCKETS_H
 #include "7_train/dvt_ranks.h"
 
+#if defined(DEVTENSOR_MPI)
 typedef struct dvti_bucket {
     int first, end; /* positions in `order` */
     int missing;    /* gradients that are not packed yet */
@@ -60,5 +61,6 @@ DVTI_FN void dvti_buckets_reset(dvti_buckets *o);
 DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o);
 /* Frees the buckets of destroyed trainers whose messages are complete. */
 DVTI_FN void dvti_buckets_reap(void);
+#endif
 
 #endif

@@ -19,12 +19,14 @@ DVTI_FN bool dvti_ranks_on(void);
    than expected; every later exchange then fails too. */
 DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message *send,
                                        const dvti_message *receive);
+/* Returns the seconds after which a rank that does not answer is lost. */
+DVTI_FN double dvti_ranks_timeout(void);
+
+#if defined(DEVTENSOR_MPI)
 /* Writes the name of this machine. */
 DVTI_FN void dvti_ranks_machine(char *name, int size);
 /* Makes all later exchanges fail: the ranks no longer make the same calls. */
 DVTI_FN void dvti_ranks_break(void);
-/* Returns the seconds after which a rank that does not answer is lost. */
-DVTI_FN double dvti_ranks_timeout(void);
 
 #define DVTI_RANK_TAGS 30000                 /* MPI guarantees 32767 */
 #define DVTI_FLIGHT_BYTES ((int64_t)1 << 30) /* the most of one message */
@@ -40,6 +42,7 @@ DVTI_FN bool dvti_ranks_arrived(const char *function, dvti_flight *flight, dvt_s
 DVTI_FN dvt_status dvti_ranks_await(const char *function, dvti_flight *flight);
 /* Frees it. Gives up messages that are not complete. NULL: does nothing. */
 DVTI_FN void dvti_ranks_land(dvti_flight *flight);
+#endif
 
 /* ---- collective operations (dvt_distributed.c) ---- */
 /* Gathers `bytes` bytes of every rank in the order of the ranks. */
@@ -85,13 +88,15 @@ typedef struct dvti_rank_state {
 /* ---- sums while backward runs (dvt_buckets.c) ---- */
 #define DVTI_BUCKET_BYTES ((int64_t)4 << 20) /* the default */
 typedef struct dvti_buckets dvti_buckets;
-/* Begin and end, in the thread that joined the processes. The end waits for all messages. */
-DVTI_FN void dvti_buckets_begin(void);
+/* Ends in the thread that joined the processes, and waits for all messages. */
 DVTI_FN dvt_status dvti_buckets_end(const char *function);
+/* Destroys a trainer's buckets, or has that done when no message is on its way. */
+DVTI_FN void dvti_buckets_free(dvti_buckets *buckets);
+#if defined(DEVTENSOR_MPI)
+/* Begins in the thread that joined the processes. */
+DVTI_FN void dvti_buckets_begin(void);
 /* Makes the trainer's buckets, unless it has them. */
 DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t);
-/* Destroys them, or has that done when no message is on its way. */
-DVTI_FN void dvti_buckets_free(dvti_buckets *buckets);
 /* Fill a state whose `shapes` is set; with those of all ranks, complete the buckets of the step
    and sum the gradients, unless *summed is false: they are unchanged then; prepare the next
    step. */
@@ -107,6 +112,7 @@ DVTI_FN dvt_status dvti_rank_devices_sum(const char *function, dvt_trainer *t,
                                          const dvti_rank_state *all, bool *summed);
 /* Leaves the group, after a barrier. */
 DVTI_FN void dvti_rank_devices_end(void);
+#endif
 /* Returns the first of n rows that a rank has. */
 DVTI_FN int64_t dvti_rank_row(int64_t rows, int rank);
 
