@@ -28068,6 +28068,8 @@ enum {
 	X(cuMemcpyDtoHAsync_v2, (void *dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream)) \
 	X(cuMemcpyDtoDAsync_v2, \
 	  (dvti_cu_address dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream)) \
+	X(cuMemsetD8Async, \
+	  (dvti_cu_address at, unsigned char value, size_t bytes, dvti_cu_stream stream)) \
 	X(cuMemcpyPeerAsync, (dvti_cu_address dst, dvti_cu_context to, dvti_cu_address src, \
 						  dvti_cu_context from, size_t bytes, dvti_cu_stream stream)) \
 	X(cuDeviceCanAccessPeer, (int *can, dvti_cu_device device, dvti_cu_device peer)) \
@@ -28563,6 +28565,9 @@ DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, i
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 								   dvti_cuda_program program, const char *entry,
 								   dvti_cuda_grid grid, const void *args, size_t bytes);
+/* Sets a contiguous result to 0 bytes in the compute stream. */
+DVTI_FN dvt_status dvti_cuda_start_zeros(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										 const dvti_view *out);
 DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view);
 DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
 /* Returns the divisor for a kernel. Beyond 2^31 - 1 its multiplier is 0, for programs with 64-bit
@@ -31588,15 +31593,15 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4059], part1[4089], part2[2312], end[1];
+    char part0[4096], part1[4069], part2[2312], end[1];
 } dvti_cuda_text_conv_cu = {
 "#line 1 \"conv.cu\"\n"
 "#line 24\n"
 "#if TILED\n"
 "#define THREADS (BM / TM * (BN / TN))\n"
 "#define LEFT (BM * BK / THREADS)\n"
-"#define RIGHT (BN * BK / THREADS)\n\n\n\n"
-"#define UNROLL (TM * TN >= 64 ? 1 : BK)\n"
+"#define RIGHT (BN * BK / THREADS)\n\n\n\n\n"
+"#define UNROLL (TM * TN >= 64 ? 1 : 8)\n"
 "#define RESIDENT (WIDE ? 1 : 2)\n"
 "#define PITCH(extent)                                                                              \\\n"
 	"((extent) +                                                                                    \\\n"
@@ -31641,7 +31646,7 @@ static const struct {
 "#pragma unroll\n"
 			"for (int e = 0; e < RIGHT; e++) {\n"
 				"const bool there = b.n0 + thread / BK + e * (THREADS / BK) < b.n;\n"
-				"right[e] = there ? dvti_patch(b, p.x, corner, tap[e]) : (C)0;\n"
+				"right[e] = dvti_patch(b, p.x, corner, tap[e], there);\n"
 			"}\n"
 		"} else {\n"
 "#pragma unroll\n"
@@ -31654,7 +31659,7 @@ static const struct {
 			"for (int e = 0; e < RIGHT; e++) {\n"
 				"const I at = k + thread / BN + e * (THREADS / BN);\n"
 				"const void *image = OP == DATA ? p.y : p.x;\n"
-				"right[e] = at < b.end ? dvti_patch(b, image, corner, dvti_tap_of(b, at)) : (C)0;\n"
+				"right[e] = dvti_patch(b, image, corner, dvti_tap_of(b, at), at < b.end);\n"
 			"}\n"
 		"}\n"
 	"}\n\n\n"
@@ -31682,7 +31687,7 @@ static const struct {
 "template <int N> struct alignas(N * sizeof(C)) dvti_pack { C v[N]; };\n"
 "#define MOST (16 / (int)sizeof(C))\n"
 "#define PACK(n) ((n) < MOST ? (n) : MOST)\n"
-"#line 133\n"
+"#line 134\n"
 "__device__ inline int dvti_pack_position(int i, int thread, int threads, int pack) {\n"
 	"return (i / pack * threads + thread) * pack + i % pack;\n"
 "}\n\n"
@@ -31699,52 +31704,54 @@ static const struct {
 "}\n\n"
 "extern \"C\" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const dvti_kconv p) {\n"
 	"alignas(16) __shared__ C left_slices[2][BK][PITCH(BM)];\n"
-	"alignas(16) __shared__ C right_slices[2][BK][PITCH(BN)];\n",
-	"const int thread_row = (int)threadIdx.x / (BN / TN),\n"
+	"alignas(16) __shared__ C right_slices[2][BK][PITCH(BN)];\n"
+	"const int thread_row = (int)threadIdx.x / (BN / TN),\n",
 			  "thread_column = (int)threadIdx.x % (BN / TN);\n"
 	"const dvti_work b = dvti_work_of(p);\n"
 	"C sums[TM][TN] = {}, left[LEFT], right[RIGHT];\n"
 	"if (b.n0 >= b.n)\n"
 		"return;\n"
-	"dvti_fetcher fetcher(p, b);\n"
-	"if (b.begin < b.end) {\n"
-		"fetcher.fetch(p, b, b.begin, left, right);\n"
-		"fetcher.put(left_slices[0], right_slices[0], left, right);\n"
-	"}\n"
-	"__syncthreads();\n"
-	"int stage = 0;\n"
-	"for (I k = b.begin; k < b.end; k += BK, stage ^= 1) {\n"
-		"const bool more = k + BK < b.end;\n"
+	"dvti_fetcher fetcher(p, b);\n\n\n"
+	"int stage = 1;\n"
+	"for (I k = b.begin - BK; k < b.end; k += BK, stage ^= 1) {\n"
+		"const bool more = k + BK < b.end, first = k < b.begin;\n"
 		"if (more)\n"
 			"fetcher.fetch(p, b, k + BK, left, right);\n"
+		"if (!first) {\n"
 "#pragma unroll(UNROLL)\n"
-		"for (int depth = 0; depth < BK; depth++) {\n"
-			"C row[TM], column[TN];\n"
-			"dvti_read<TM, BM>(left_slices[stage][depth], thread_row, row);\n"
-			"dvti_read<TN, BN>(right_slices[stage][depth], thread_column, column);\n"
+			"for (int depth = 0; depth < BK; depth++) {\n"
+				"C row[TM], column[TN];\n"
+				"dvti_read<TM, BM>(left_slices[stage][depth], thread_row, row);\n"
+				"dvti_read<TN, BN>(right_slices[stage][depth], thread_column, column);\n"
 "#pragma unroll\n"
-			"for (int i = 0; i < TM; i++)\n"
+				"for (int i = 0; i < TM; i++)\n"
 "#pragma unroll\n"
-				"for (int j = 0; j < TN; j++)\n"
-					"sums[i][j] = dvti_fma(row[i], column[j], sums[i][j]);\n"
+					"for (int j = 0; j < TN; j++)\n"
+						"sums[i][j] = dvti_fma(row[i], column[j], sums[i][j]);\n"
+			"}\n"
 		"}\n"
 		"if (more)\n"
 			"fetcher.put(left_slices[stage ^ 1], right_slices[stage ^ 1], left, right);\n"
 		"__syncthreads();\n"
 	"}\n"
-"#pragma unroll\n"
+"#pragma unroll 1\n"
 	"for (int j = 0; j < TN; j++) {\n"
 		"const I column = b.n0 + dvti_pack_position(j, thread_column, BN / TN, PACK(TN));\n"
-		"if (column >= b.n)\n"
-			"continue;\n"
-		"I pitch;\n"
-		"const I first = dvti_place(p, b, column, pitch);\n"
+		"if (column < b.n) {\n"
+			"I pitch;\n"
+			"const I place = dvti_place(p, b, column, pitch);\n"
 "#pragma unroll\n"
-		"for (int i = 0; i < TM; i++) {\n"
-			"const I m = b.m0 + dvti_pack_position(i, thread_row, BM / TM, PACK(TM));\n"
-			"if (m < b.m)\n"
-				"dvti_put(p, b.part, first + m * pitch, b.group * b.m + m, sums[i][j]);\n"
+			"for (int i = 0; i < TM; i++) {\n"
+				"const I m = b.m0 + dvti_pack_position(i, thread_row, BM / TM, PACK(TM));\n"
+				"if (m < b.m)\n"
+					"dvti_put(p, b.part, place + m * pitch, b.group * b.m + m, sums[i][0]);\n"
+			"}\n"
 		"}\n"
+"#pragma unroll\n"
+		"for (int i = 0; i < TM; i++)\n"
+"#pragma unroll\n"
+			"for (int next = 1; next < TN; next++)\n"
+				"sums[i][next - 1] = sums[i][next];\n"
 	"}\n"
 "}\n"
 "#endif\n\n"
@@ -31783,7 +31790,7 @@ static const struct {
 		"const dvti_corner corner = dvti_corner_of(p, b, at, b.end);\n"
 "#pragma unroll\n"
 		"for (int e = 0; e < TAPS; e++)\n"
-			"sums[e] = dvti_fma(dvti_patch(b, p.x, corner, taps[e]), y, sums[e]);\n"
+			"sums[e] = dvti_fma(dvti_patch(b, p.x, corner, taps[e], true), y, sums[e]);\n"
 	"}\n"
 "#pragma unroll\n"
 	"for (int e = 0; e < TAPS; e++) {\n"
@@ -32159,7 +32166,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4089], part1[1562], end[1];
+    char part0[4088], part1[1601], end[1];
 } dvti_cuda_text_conv_patch_cu = {
 "#line 1 \"conv_patch.cu\"\n"
 "#line 28\n"
@@ -32211,6 +32218,7 @@ static const struct {
 		"r.kernel_step = stride / (I)p.common[axis];\n"
 		"const I end = min(r.kernel_step, (I)p.window[axis]);\n"
 		"I tap = 0;\n"
+"#pragma unroll 1\n"
 		"while (tap < end && (phase + padding - tap * dilation) % stride != 0)\n"
 			"tap++;\n"
 		"r.kernel_first = tap;\n"
@@ -32269,10 +32277,10 @@ static const struct {
 	"return r;\n"
 "}\n\n\n"
 "__device__ inline E dvti_patch(const dvti_work &b, const void *image, const dvti_corner &corner,\n"
-							   "dvti_tap tap) {\n"
+							   "dvti_tap tap, bool there) {\n"
 	"const I row = corner.row + tap.t * b.rows.step, column = corner.column + tap.u * b.columns.step;\n"
 	"const bool inside =\n"
-		"corner.inside && (U)row < (U)b.rows.extent && (U)column < (U)b.columns.extent;\n"
+		"there && corner.inside && (U)row < (U)b.rows.extent && (U)column < (U)b.columns.extent;\n"
 	"const I at = corner.at + (tap.channel * b.rows.extent + row) * b.columns.extent + column;\n"
 	"return inside ? dvti_element(image, at) : (E)0;\n"
 "}\n\n\n"
@@ -32289,8 +32297,8 @@ static const struct {
 	"dvti_work b;\n"
 	"I block = (I)blockIdx.x, phase;\n"
 	"b.m0 = block % (I)p.row_tiles * BM;\n"
-	"block /= (I)p.row_tiles;\n"
-	"b.n0 = block % (I)p.column_tiles * BN;\n",
+	"block /= (I)p.row_tiles;\n",
+	"b.n0 = block % (I)p.column_tiles * BN;\n"
 	"block /= (I)p.column_tiles;\n"
 	"b.part = block % (I)p.parts;\n"
 	"block /= (I)p.parts;\n"
@@ -32654,11 +32662,12 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[989], end[1];
+    char part0[1040], end[1];
 } dvti_cuda_text_fill_cu = {
 "#line 1 \"fill.cu\"\n"
 "#line 9\n"
 "extern \"C\" __global__ void dvti_fill(const dvti_kfill p) {\n"
+"#pragma unroll 1\n"
 	"for (int64_t at = dvti_thread(); at < p.n; at += dvti_threads()) {\n"
 		"const int64_t place = dvti_offset<int64_t>(p.out, at);\n"
 		"if constexpr (DVTI_IS_FLOAT(D))\n"
@@ -32668,6 +32677,7 @@ static const struct {
 	"}\n"
 "}\n\n"
 "extern \"C\" __global__ void dvti_arange(const dvti_kfill p) {\n"
+"#pragma unroll 1\n"
 	"for (int64_t at = dvti_thread(); at < p.n; at += dvti_threads()) {\n"
 		"if constexpr (DVTI_IS_FLOAT(D))\n"
 			"dvti_store<D>(p.out.data, at,\n"
@@ -32678,6 +32688,7 @@ static const struct {
 	"}\n"
 "}\n\n"
 "extern \"C\" __global__ void dvti_eye(const dvti_kfill p) {\n"
+"#pragma unroll 1\n"
 	"for (int64_t at = dvti_thread(); at < p.n; at += dvti_threads()) {\n"
 		"const int64_t row = at / p.out.dim[1], column = at % p.out.dim[1];\n"
 		"dvti_store<D>(p.out.data, row * p.out.stride[0] + column * p.out.stride[1],\n"
@@ -33032,7 +33043,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4085], part1[4062], part2[4036], part3[1003], end[1];
+    char part0[4052], part1[4023], part2[4083], part3[1233], end[1];
 } dvti_cuda_text_matmul_cu = {
 "#line 1 \"matmul.cu\"\n"
 "#line 42\n"
@@ -33084,6 +33095,7 @@ static const struct {
 	"at.out = (split * p.batches + batch) * p.n * p.m;\n"
 	"at.partial = p.splits > 1;\n"
 	"at.a = at.b = 0;\n"
+"#pragma unroll 1\n"
 	"for (int axis = (int)p.ndim - 1; axis >= 0; axis--) {\n"
 		"const int64_t index = batch % p.dim[axis];\n"
 		"at.a += index * p.a_batch[axis];\n"
@@ -33141,8 +33153,8 @@ static const struct {
 	"int line, k, spot;\n"
 	"unsigned inside;\n"
 	"dvti_mm_element held[UNITS][V];\n\n"
-	"__device__ inline void begin(const void *data, int64_t matrix, int64_t stride, int64_t k_step,\n"
-								 "int64_t first, int64_t extent, int64_t k_first) {\n",
+	"__device__ inline void begin(const void *data, int64_t matrix, int64_t stride, int64_t k_step,\n",
+								 "int64_t first, int64_t extent, int64_t k_first) {\n"
 		"const int id = (int)threadIdx.x;\n"
 		"line_stride = WIDE && !ALONG_K ? 1 : stride;\n"
 		"k_stride = WIDE && ALONG_K ? 1 : k_step;\n"
@@ -33236,33 +33248,40 @@ static const struct {
 				"sum[i][j] = dvti_mm_add(x[i / V].v[i % V], y[j / V].v[j % V], sum[i][j]);\n"
 	"}\n"
 "}\n\n\n"
-"__device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, int64_t row,\n"
-										 "int64_t col, int64_t out, const S *v) {\n"
-	"const int64_t at = out + row * p.m + col;\n"
-	"if (!p.wide) {\n"
+"template <class T>\n"
+"__device__ inline void dvti_mm_put_pack(const dvti_kmatmul &p, T *to, int64_t col,\n"
+										"const dvti_mm_pack<T, V> &pack) {\n"
+	"if (p.wide)\n"
+		"*(dvti_mm_pack<T, V> *)to = pack;\n"
+	"else\n"
 "#pragma unroll\n"
 		"for (int e = 0; e < V; e++)\n"
 			"if (col + e < p.m)\n"
-				"dvti_mm_put(p, partial, at + e, col + e, v[e]);\n"
-	"} else if (partial) {\n"
+				"to[e] = pack.v[e];\n"
+"}\n\n\n"
+"__device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, int64_t row,\n"
+										 "int64_t col, int64_t out, const S *v) {\n"
+	"const int64_t at = out + row * p.m + col;\n"
+	"if (partial) {\n"
 		"dvti_mm_pack<S, V> pack;\n"
 "#pragma unroll\n"
 		"for (int e = 0; e < V; e++)\n"
 			"pack.v[e] = v[e];\n"
-		"*(dvti_mm_pack<S, V> *)((S *)p.partial + at) = pack;\n"
+		"dvti_mm_put_pack(p, (S *)p.partial + at, col, pack);\n"
 	"} else {\n"
-		"dvti_mm_pack<dvti_mm_element, V> pack;\n"
+		"dvti_mm_pack<dvti_mm_element, V> pack = {};\n"
 "#pragma unroll\n"
 		"for (int e = 0; e < V; e++)\n"
-			"pack.v[e] = dvti_mm_result(p, at + e, col + e, v[e]);\n"
-		"*(dvti_mm_pack<dvti_mm_element, V> *)((dvti_mm_element *)p.out + at) = pack;\n"
+			"if (col + e < p.m)\n"
+				"pack.v[e] = dvti_mm_result(p, at + e, col + e, v[e]);\n"
+		"dvti_mm_put_pack(p, (dvti_mm_element *)p.out + at, col, pack);\n"
 	"}\n"
-"}\n\n"
+"}\n\n",
 "extern \"C\" __global__ void __launch_bounds__(THREADS, KIND < 2                                ? 4\n"
 													  ": ASYNC && (V == 4 || DVTI_IS_FLOAT(D)) ? 2\n"
 																							  ": 1)\n"
 	"dvti_matmul_tiles(const dvti_kmatmul p) {\n"
-	"alignas(16) __shared__ S tile_a[2][ROWS * DEPTH];\n",
+	"alignas(16) __shared__ S tile_a[2][ROWS * DEPTH];\n"
 	"alignas(16) __shared__ S tile_b[2][COLS * DEPTH];\n"
 	"const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;\n"
 	"const int row = warp / WARP_COLS * 8 * MINE_ROWS + lane / 4 * V,\n"
@@ -33279,40 +33298,43 @@ static const struct {
 	"__syncthreads();\n"
 	"left = at.k_end - at.k;\n"
 	"a.begin(p.a, at.a, p.a_row, p.a_k, at.row * ROWS, p.n, at.k);\n"
-	"b.begin(p.b, at.b, p.b_col, p.b_k, at.col * COLS, p.m, at.k);\n"
-	"if (left > 0) {\n"
-		"a.fetch(tile_a[0], dvti_mm_depth(left));\n"
-		"b.fetch(tile_b[0], dvti_mm_depth(left));\n"
-		"a.store(tile_a[0]);\n"
-		"b.store(tile_b[0]);\n"
-		"dvti_mm_arrived();\n"
-	"}\n"
-	"__syncthreads();\n"
-	"for (int stage = 0; left > 0; left -= DEPTH, stage ^= 1) {\n"
-		"const bool more = left > DEPTH;\n"
+	"b.begin(p.b, at.b, p.b_col, p.b_k, at.col * COLS, p.m, at.k);\n\n\n"
+	"bool first = true;\n"
+	"for (int stage = 1; left > 0; stage ^= 1) {\n"
+		"const bool more = first || left > DEPTH;\n"
+		"const int depth = dvti_mm_depth(first ? left : left - DEPTH);\n"
 		"if (more) {\n"
-			"a.fetch(tile_a[stage ^ 1], dvti_mm_depth(left - DEPTH));\n"
-			"b.fetch(tile_b[stage ^ 1], dvti_mm_depth(left - DEPTH));\n"
+			"a.fetch(tile_a[stage ^ 1], depth);\n"
+			"b.fetch(tile_b[stage ^ 1], depth);\n"
 		"}\n"
+		"if (!first) {\n"
 "#pragma unroll\n"
-		"for (int group = 0; group < DEPTH / V; group++)\n"
-			"dvti_mm_multiply(tile_a[stage], tile_b[stage], row, col, group, sum);\n"
+			"for (int group = 0; group < DEPTH / V; group++)\n"
+				"dvti_mm_multiply(tile_a[stage], tile_b[stage], row, col, group, sum);\n"
+			"left -= DEPTH;\n"
+		"}\n"
 		"if (more) {\n"
 			"a.store(tile_a[stage ^ 1]);\n"
 			"b.store(tile_b[stage ^ 1]);\n"
 			"dvti_mm_arrived();\n"
 		"}\n"
 		"__syncthreads();\n"
+		"first = false;\n"
 	"}\n"
-"#pragma unroll\n"
+"#pragma unroll 1\n"
 	"for (int i = 0; i < MINE_ROWS; i++) {\n"
 		"const int64_t r = at.row * ROWS + row + i / V * 8 * V + i % V;\n"
 "#pragma unroll\n"
 		"for (int h = 0; h < MINE_COLS / V; h++) {\n"
 			"const int64_t c = at.col * COLS + col + h * 4 * V;\n"
 			"if (r < p.n && c < p.m)\n"
-				"dvti_mm_put_group(p, at.partial, r, c, at.out, &sum[i][h * V]);\n"
+				"dvti_mm_put_group(p, at.partial, r, c, at.out, &sum[0][h * V]);\n"
 		"}\n"
+"#pragma unroll\n"
+		"for (int j = 0; j + 1 < MINE_ROWS; j++)\n"
+"#pragma unroll\n"
+			"for (int h = 0; h < MINE_COLS; h++)\n"
+				"sum[j][h] = sum[j + 1][h];\n"
 	"}\n"
 "}\n"
 "#endif\n\n\n\n"
@@ -33375,7 +33397,7 @@ static const struct {
 	"const dvti_mm_element *x = (const dvti_mm_element *)p.a + at.a;\n"
 	"const dvti_mm_element *w = (const dvti_mm_element *)p.b + at.b + col * p.b_col;\n"
 	"S sum[V] = {};\n"
-"#pragma unroll 4\n"
+"#pragma unroll 4\n",
 	"for (int64_t k = at.k + warp; k < at.k_end; k += 8) {\n"
 		"const S factor = dvti_mm_factor(x[k * p.a_k]);\n"
 		"if constexpr (WIDE) {\n"
@@ -33383,7 +33405,7 @@ static const struct {
 			"if (col < p.m)\n"
 				"g = *(const pack *)(w + k * p.b_k);\n"
 "#pragma unroll\n"
-			"for (int e = 0; e < V; e++)\n",
+			"for (int e = 0; e < V; e++)\n"
 				"sum[e] = dvti_mm_add(factor, dvti_mm_factor(g.v[e]), sum[e]);\n"
 		"} else {\n"
 "#pragma unroll\n"
@@ -34608,7 +34630,7 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4009], part1[4086], part2[2931], end[1];
+    char part0[4009], part1[4061], part2[3534], end[1];
 } dvti_cuda_text_reduce_cu = {
 "#line 1 \"reduce.cu\"\n"
 "#line 43\n"
@@ -34752,13 +34774,13 @@ static const struct {
 "}\n\n\n"
 "__device__ inline void dvti_store_state(const dvti_kreduce &p, const dvti_state &s, int64_t result,\n"
 										"int64_t chunk) {\n"
-"#if SPLIT\n"
-	"((dvti_state *)p.partial)[result * p.n_chunks + chunk] = s;\n"
-"#else\n"
-	"dvti_finish(p, s, result);\n"
-"#endif\n"
+	"if (p.n_chunks > 1)\n"
+		"((dvti_state *)p.partial)[result * p.n_chunks + chunk] = s;\n"
+	"else\n"
+		"dvti_finish(p, s, result);\n"
 "}\n\n\n\n"
 "__device__ inline void dvti_join_lanes(dvti_state &s, int lanes) {\n"
+"#pragma unroll 1\n"
 	"for (int step = lanes / 2; step > 0; step /= 2) {\n"
 		"dvti_state t;\n"
 		"t.a = __shfl_down_sync(0xffffffffu, s.a, step, lanes);\n"
@@ -34789,15 +34811,23 @@ static const struct {
 	"else\n"
 		"dvti_join_lanes(s, lanes);\n"
 "}\n\n\n\n\n"
-"#define RESIDENT (WIDE || (sizeof(dvti_element) == 1 && __CUDA_ARCH__ >= 900) ? 2 : 0)\n\n"
-"#if !COLUMNS\n\n"
-"__device__ inline void dvti_read(const dvti_kreduce &p, const dvti_element *row, dvti_index at,\n"
-								 "dvti_element *x) {\n"
+"#define RESIDENT                                                                                   \\\n"
+	"(WIDE || ((sizeof(dvti_element) == 1 || LOGSUMEXP) && __CUDA_ARCH__ >= 900) ? 2 : 0)\n\n"
+"#if KERNEL == ROWS\n\n"
+"__device__ inline void dvti_read_line(const dvti_kreduce &p, const dvti_element *row, dvti_index at,\n"
+									  "dvti_element *x) {\n"
+	"const dvti_index place = dvti_offset<dvti_index>(p.reduced, at);\n"
 	"if (p.vector) {\n"
-		"const uint4 vector = *(const uint4 *)(row + dvti_offset<dvti_index>(p.reduced, at));\n"
+		"const uint4 vector = *(const uint4 *)(row + place);\n"
 		"memcpy(x, &vector, 16);\n"
 		"return;\n"
 	"}\n"
+"#pragma unroll\n"
+	"for (int k = 0; k < VEC; k++)\n"
+		"x[k] = row[place + k * (dvti_index)p.reduced.stride[0]];\n"
+"}\n\n\n"
+"__device__ inline void dvti_read_across(const dvti_kreduce &p, const dvti_element *row,\n"
+										"dvti_index at, dvti_element *x) {\n"
 	"const int last = (int)p.reduced.ndim - 1;\n"
 	"const dvti_index extent = (dvti_index)p.reduced.dim[last],\n"
 					 "stride = (dvti_index)p.reduced.stride[last];\n"
@@ -34817,27 +34847,33 @@ static const struct {
 											   "dvti_index begin, dvti_index end, int lane,\n"
 											   "int lanes) {\n"
 	"const dvti_index group = (dvti_index)lanes * VEC;\n"
+	"const bool line = p.vector || p.reduced.ndim == 1;\n"
 	"dvti_index at = begin + (dvti_index)lane * VEC;\n"
 	"dvti_state s = dvti_neutral();\n"
-	"for (; end - begin >= 4 * group; begin += 4 * group, at += 4 * group) {\n"
+	"for (; line && end - begin >= 4 * group; begin += 4 * group, at += 4 * group) {\n"
 		"dvti_element x[4][VEC];\n"
 "#pragma unroll\n"
-		"for (int u = 0; u < 4; u++)\n"
-			"dvti_read(p, row, at + u * group, x[u]);\n"
+		"for (int u = 0; u < 4; u++)\n",
+			"dvti_read_line(p, row, at + u * group, x[u]);\n"
 "#pragma unroll\n"
 		"for (int u = 0; u < 4; u++)\n"
 			"dvti_accumulate<VEC>(s, x[u], at + u * group, 1);\n"
 	"}\n"
+"#pragma unroll 1\n"
 	"for (; at + VEC <= end; at += group) {\n"
 		"dvti_element x[VEC];\n"
-		"dvti_read(p, row, at, x);\n"
+		"if (line)\n"
+			"dvti_read_line(p, row, at, x);\n"
+		"else\n"
+			"dvti_read_across(p, row, at, x);\n"
 		"dvti_accumulate<VEC>(s, x, at, 1);\n"
 	"}\n"
+"#pragma unroll 1\n"
 	"for (; at < end; at++)\n"
 		"dvti_accumulate<1>(s, row + dvti_offset<dvti_index>(p.reduced, at), at, 1);\n"
 	"return s;\n"
 "}\n\n\n"
-"extern \"C\" __global__ void __launch_bounds__(256, RESIDENT) dvti_reduce_rows(const dvti_kreduce p) {\n",
+"extern \"C\" __global__ void __launch_bounds__(256, RESIDENT) dvti_reduce_rows(const dvti_kreduce p) {\n"
 	"const int lanes = (int)p.lanes, lane = threadIdx.x % lanes;\n"
 	"for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {\n"
 		"const int64_t group = dvti_quotient(item, p.n_chunks), chunk = item - group * p.n_chunks,\n"
@@ -34856,7 +34892,7 @@ static const struct {
 	"}\n"
 "}\n"
 "#endif\n\n"
-"#if COLUMNS\n\n"
+"#if KERNEL == COLUMNS\n\n"
 "extern \"C\" __global__ void __launch_bounds__(256, LOGSUMEXP ? 2 : 1)\n"
 	"dvti_reduce_columns(const dvti_kreduce p) {\n"
 	"__shared__ dvti_first first[256];\n"
@@ -34903,7 +34939,7 @@ static const struct {
 	"}\n"
 "}\n"
 "#endif\n\n"
-"#if SPLIT\n\n"
+"#if KERNEL == CHUNKS\n\n"
 "extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_reduce_chunks(const dvti_kreduce p) {\n"
 	"const int lanes = (int)p.lanes, lane = threadIdx.x % lanes;\n"
 	"for (int64_t item = blockIdx.x; item < p.items; item += gridDim.x) {\n"
@@ -34911,6 +34947,7 @@ static const struct {
 		"const dvti_state *mine = (const dvti_state *)p.partial + result * p.n_chunks;\n"
 		"dvti_state s = dvti_neutral();\n"
 		"if (result < p.n_kept)\n"
+"#pragma unroll 2\n"
 			"for (int64_t chunk = lane; chunk < p.n_chunks; chunk += lanes)\n"
 				"dvti_join(s, mine[chunk]);\n"
 		"dvti_join_group(s, lanes);\n"
@@ -38814,6 +38851,14 @@ static dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
 	return dvti_cuda_function(gpu->physical, name, program, entry, function);
 }
 
+DVTI_FN dvt_status dvti_cuda_start_zeros(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										 const dvti_view *out) {
+	const size_t bytes = (size_t)(dvti_cuda_view_size(out) * dvt_dtype_size(out->dtype));
+	dvti_cu_address at = (dvti_cu_address)(uintptr_t)out->data;
+	return dvti_cuda_failed(gpu, launch->name, "cuMemsetD8Async",
+							dvti_cuda()->cuMemsetD8Async(at, 0, bytes, gpu->compute));
+}
+
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 								   dvti_cuda_program program, const char *entry,
 								   dvti_cuda_grid grid, const void *args, size_t bytes) {
@@ -39617,13 +39662,28 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end cuda_elementwise.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
-/* Creation of values: kernels fill, arange and eye (kernels/fill.cu). Variant: the dtype. */
+/* Creation of values: kernels fill, arange and eye (kernels/fill.cu). Variant: the dtype. Contiguous
+   zeros are the driver's, which needs no program. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/3_cuda/launch/cuda_fill.c"
+#line 3 "src/3_cuda/launch/cuda_fill.c"
 #endif
 
 DVTI_FN void dvti_cuda_describe_fill(uint64_t variant, dvti_text *text) {
 	dvti_text_add(text, "#define D %d\n", (int)variant);
+}
+
+/* Returns whether the result is 0 in every dtype, not -0, and contiguous. */
+static bool dvti_cuda_fills_zeros(const dvti_launch *launch) {
+	const dvti_view *out = &launch->out[0];
+	int64_t stride = 1;
+	int axis;
+	if (launch->op != DVTI_OP_fill || launch->i[0] != 0 || launch->f[0] != 0 ||
+		signbit(launch->f[0]))
+		return false;
+	for (axis = out->ndim - 1; axis >= 0; stride *= out->dim[axis--])
+		if (out->stride[axis] != stride && out->dim[axis] != 1)
+			return false;
+	return true;
 }
 
 DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
@@ -39633,6 +39693,8 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 	const char *entry = launch->op == DVTI_OP_fill     ? "dvti_fill"
 						: launch->op == DVTI_OP_arange ? "dvti_arange"
 													   : "dvti_eye";
+	if (dvti_cuda_fills_zeros(launch))
+		return dvti_cuda_start_zeros(gpu, launch, out);
 	memset(&args, 0, sizeof args);
 	program = DVTI_CUDA_PROGRAM(fill);
 	program.variant = (uint64_t)out->dtype;
@@ -40781,6 +40843,12 @@ typedef struct dvti_cuda_reduction {
 	bool columns, split, wide;
 } dvti_cuda_reduction;
 
+typedef enum dvti_cuda_reduce_kernel {
+	DVTI_CUDA_REDUCE_ROWS,
+	DVTI_CUDA_REDUCE_COLUMNS,
+	DVTI_CUDA_REDUCE_CHUNKS /* shared by the others */
+} dvti_cuda_reduce_kernel;
+
 /* ---- geometry ---- */
 /* Returns whether all groups of 16 bytes are contiguous and aligned, for every result. */
 static bool dvti_cuda_reduce_vector(const dvti_kreduce *args, int64_t each) {
@@ -40887,8 +40955,10 @@ DVTI_FN void dvti_cuda_describe_reduce(uint64_t variant, dvti_text *text) {
 				  (int)(variant >> 4 & 15));
 	dvti_cuda_add_row(text, op);
 	dvti_text_add(text, "#define SMALLEST %d\n", row->join == DVTI_JOIN_smaller);
-	dvti_text_add(text, "#define COLUMNS %d\n#define SPLIT %d\n#define WIDE %d\n",
-				  (int)(variant >> 16 & 1), (int)(variant >> 17 & 1), (int)(variant >> 18 & 1));
+	dvti_text_add(text,
+				  "#define ROWS 0\n#define COLUMNS 1\n"
+				  "#define CHUNKS 2\n#define KERNEL %d\n#define WIDE %d\n",
+				  (int)(variant >> 16 & 3), (int)(variant >> 18 & 1));
 	if (row->method == DVTI_METHOD_LOGSUMEXP)
 		dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
 }
@@ -40902,26 +40972,31 @@ static dvti_cuda_grid dvti_cuda_reduce_grid(int64_t items) {
 	return grid;
 }
 
+static dvt_status dvti_cuda_reduce_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										 const dvti_cuda_reduction *r,
+										 dvti_cuda_reduce_kernel kernel) {
+	static const char *const entry[] = {"dvti_reduce_rows", "dvti_reduce_columns",
+										"dvti_reduce_chunks"};
+	dvti_cuda_program program = DVTI_CUDA_PROGRAM(reduce);
+	program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
+					  (uint64_t)launch->op << 8 | (uint64_t)kernel << 16 | (uint64_t)r->wide << 18;
+	return dvti_cuda_start(gpu, launch, program, entry[kernel],
+						   dvti_cuda_reduce_grid(r->args.items), &r->args, sizeof r->args);
+}
+
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
 	dvti_cuda_reduction r = *(const dvti_cuda_reduction *)(const void *)&launch->plan;
 	dvti_kreduce *args = &r.args;
-	dvti_cuda_program program;
 	dvt_status status;
-	program = DVTI_CUDA_PROGRAM(reduce);
-	program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
-					  (uint64_t)launch->op << 8 | (uint64_t)r.columns << 16 |
-					  (uint64_t)r.split << 17 | (uint64_t)r.wide << 18;
 	args->partial = launch->workspace;
 	args->items = r.tiles * args->n_chunks;
-	status = dvti_cuda_start(gpu, launch, program,
-							 r.columns ? "dvti_reduce_columns" : "dvti_reduce_rows",
-							 dvti_cuda_reduce_grid(args->items), args, sizeof *args);
+	status = dvti_cuda_reduce_start(gpu, launch, &r,
+									r.columns ? DVTI_CUDA_REDUCE_COLUMNS : DVTI_CUDA_REDUCE_ROWS);
 	if (status != DVT_OK || !r.split)
 		return status;
 	args->lanes = r.join_lanes;
 	args->items = (args->n_kept - 1) / (256 / args->lanes) + 1;
-	return dvti_cuda_start(gpu, launch, program, "dvti_reduce_chunks",
-						   dvti_cuda_reduce_grid(args->items), args, sizeof *args);
+	return dvti_cuda_reduce_start(gpu, launch, &r, DVTI_CUDA_REDUCE_CHUNKS);
 }
 
 DVTI_PLAN_FITS(dvti_cuda_reduction)

@@ -81,6 +81,7 @@ NOTHING(cuMemFree_v2)
 NOTHING(cuMemcpyHtoDAsync_v2)
 NOTHING(cuMemcpyDtoDAsync_v2)
 NOTHING(cuMemcpyPeerAsync)
+NOTHING(cuMemsetD8Async)
 NOTHING(cuCtxEnablePeerAccess)
 
 int cuDriverGetVersion(int *version) {

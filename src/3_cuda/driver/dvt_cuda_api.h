@@ -79,6 +79,8 @@ enum {
     X(cuMemcpyDtoHAsync_v2, (void *dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream)) \
     X(cuMemcpyDtoDAsync_v2,                                                                        \
       (dvti_cu_address dst, dvti_cu_address src, size_t bytes, dvti_cu_stream stream))             \
+    X(cuMemsetD8Async,                                                                             \
+      (dvti_cu_address at, unsigned char value, size_t bytes, dvti_cu_stream stream))              \
     X(cuMemcpyPeerAsync, (dvti_cu_address dst, dvti_cu_context to, dvti_cu_address src,            \
                           dvti_cu_context from, size_t bytes, dvti_cu_stream stream))              \
     X(cuDeviceCanAccessPeer, (int *can, dvti_cu_device device, dvti_cu_device peer))               \

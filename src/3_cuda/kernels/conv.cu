@@ -27,8 +27,9 @@
 #define RIGHT (BN * BK / THREADS)
 /* Two blocks per multiprocessor hide each other's gather latency, which leaves 128 registers per
    thread. An unrolled loop with 8 x 8 results does not fit into those, and profits least from
-   unrolling. 64-bit positions do not fit at all. */
-#define UNROLL (TM * TN >= 64 ? 1 : BK)
+   unrolling. 64-bit positions do not fit at all. Beyond 8 steps the copies of the code save less
+   than a hundredth, and cost NVRTC time. */
+#define UNROLL (TM * TN >= 64 ? 1 : 8)
 #define RESIDENT (WIDE ? 1 : 2)
 #define PITCH(extent)                                                                              \
     ((extent) +                                                                                    \
@@ -79,7 +80,7 @@ struct dvti_fetcher {
 #pragma unroll
             for (int e = 0; e < RIGHT; e++) {
                 const bool there = b.n0 + thread / BK + e * (THREADS / BK) < b.n;
-                right[e] = there ? dvti_patch(b, p.x, corner, tap[e]) : (C)0;
+                right[e] = dvti_patch(b, p.x, corner, tap[e], there);
             }
         } else {
 #pragma unroll
@@ -92,7 +93,7 @@ struct dvti_fetcher {
             for (int e = 0; e < RIGHT; e++) {
                 const I at = k + thread / BN + e * (THREADS / BN);
                 const void *image = OP == DATA ? p.y : p.x;
-                right[e] = at < b.end ? dvti_patch(b, image, corner, dvti_tap_of(b, at)) : (C)0;
+                right[e] = dvti_patch(b, image, corner, dvti_tap_of(b, at), at < b.end);
             }
         }
     }
@@ -156,44 +157,48 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const 
     if (b.n0 >= b.n) /* a phase with fewer pixels than the first; the whole block returns */
         return;
     dvti_fetcher fetcher(p, b);
-    if (b.begin < b.end) {
-        fetcher.fetch(p, b, b.begin, left, right);
-        fetcher.put(left_slices[0], right_slices[0], left, right);
-    }
-    __syncthreads();
-    int stage = 0;
-    for (I k = b.begin; k < b.end; k += BK, stage ^= 1) {
-        const bool more = k + BK < b.end;
+    /* The first stage only moves. NVRTC takes time for each copy of the code, so there is one copy
+       of the gather, and one of the stores of a column. */
+    int stage = 1;
+    for (I k = b.begin - BK; k < b.end; k += BK, stage ^= 1) {
+        const bool more = k + BK < b.end, first = k < b.begin;
         if (more)
             fetcher.fetch(p, b, k + BK, left, right);
+        if (!first) {
 #pragma unroll(UNROLL)
-        for (int depth = 0; depth < BK; depth++) {
-            C row[TM], column[TN];
-            dvti_read<TM, BM>(left_slices[stage][depth], thread_row, row);
-            dvti_read<TN, BN>(right_slices[stage][depth], thread_column, column);
+            for (int depth = 0; depth < BK; depth++) {
+                C row[TM], column[TN];
+                dvti_read<TM, BM>(left_slices[stage][depth], thread_row, row);
+                dvti_read<TN, BN>(right_slices[stage][depth], thread_column, column);
 #pragma unroll
-            for (int i = 0; i < TM; i++)
+                for (int i = 0; i < TM; i++)
 #pragma unroll
-                for (int j = 0; j < TN; j++)
-                    sums[i][j] = dvti_fma(row[i], column[j], sums[i][j]);
+                    for (int j = 0; j < TN; j++)
+                        sums[i][j] = dvti_fma(row[i], column[j], sums[i][j]);
+            }
         }
         if (more)
             fetcher.put(left_slices[stage ^ 1], right_slices[stage ^ 1], left, right);
         __syncthreads();
     }
-#pragma unroll
+#pragma unroll 1
     for (int j = 0; j < TN; j++) {
         const I column = b.n0 + dvti_pack_position(j, thread_column, BN / TN, PACK(TN));
-        if (column >= b.n)
-            continue;
-        I pitch;
-        const I first = dvti_place(p, b, column, pitch);
+        if (column < b.n) {
+            I pitch;
+            const I place = dvti_place(p, b, column, pitch);
 #pragma unroll
-        for (int i = 0; i < TM; i++) {
-            const I m = b.m0 + dvti_pack_position(i, thread_row, BM / TM, PACK(TM));
-            if (m < b.m)
-                dvti_put(p, b.part, first + m * pitch, b.group * b.m + m, sums[i][j]);
+            for (int i = 0; i < TM; i++) {
+                const I m = b.m0 + dvti_pack_position(i, thread_row, BM / TM, PACK(TM));
+                if (m < b.m)
+                    dvti_put(p, b.part, place + m * pitch, b.group * b.m + m, sums[i][0]);
+            }
         }
+#pragma unroll
+        for (int i = 0; i < TM; i++) /* column 0 is always next: an index needs memory */
+#pragma unroll
+            for (int next = 1; next < TN; next++)
+                sums[i][next - 1] = sums[i][next];
     }
 }
 #endif
@@ -235,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS) dvti_conv(const dvti_kc
         const dvti_corner corner = dvti_corner_of(p, b, at, b.end);
 #pragma unroll
         for (int e = 0; e < TAPS; e++)
-            sums[e] = dvti_fma(dvti_patch(b, p.x, corner, taps[e]), y, sums[e]);
+            sums[e] = dvti_fma(dvti_patch(b, p.x, corner, taps[e], true), y, sums[e]);
     }
 #pragma unroll
     for (int e = 0; e < TAPS; e++) {

@@ -85,6 +85,7 @@ __device__ inline dvti_axis dvti_axis_of(const dvti_kconv &p, int axis, I phase)
         r.kernel_step = stride / (I)p.common[axis];
         const I end = min(r.kernel_step, (I)p.window[axis]);
         I tap = 0;
+#pragma unroll 1
         while (tap < end && (phase + padding - tap * dilation) % stride != 0)
             tap++;
         r.kernel_first = tap;
@@ -151,12 +152,12 @@ __device__ inline dvti_tap dvti_tap_of(const dvti_work &b, I k) {
     return r;
 }
 
-/* Returns an element of a patch, 0 in the padding. */
+/* Returns an element of a patch, 0 in the padding or if it does not exist (`there`). */
 __device__ inline E dvti_patch(const dvti_work &b, const void *image, const dvti_corner &corner,
-                               dvti_tap tap) {
+                               dvti_tap tap, bool there) {
     const I row = corner.row + tap.t * b.rows.step, column = corner.column + tap.u * b.columns.step;
     const bool inside =
-        corner.inside && (U)row < (U)b.rows.extent && (U)column < (U)b.columns.extent;
+        there && corner.inside && (U)row < (U)b.rows.extent && (U)column < (U)b.columns.extent;
     const I at = corner.at + (tap.channel * b.rows.extent + row) * b.columns.extent + column;
     return inside ? dvti_element(image, at) : (E)0;
 }

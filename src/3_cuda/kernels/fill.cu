@@ -7,6 +7,7 @@
    Launch: one-dimensional, 256 threads. Variant: D the dtype. */
 
 extern "C" __global__ void dvti_fill(const dvti_kfill p) {
+#pragma unroll 1
     for (int64_t at = dvti_thread(); at < p.n; at += dvti_threads()) {
         const int64_t place = dvti_offset<int64_t>(p.out, at);
         if constexpr (DVTI_IS_FLOAT(D))
@@ -17,6 +18,7 @@ extern "C" __global__ void dvti_fill(const dvti_kfill p) {
 }
 
 extern "C" __global__ void dvti_arange(const dvti_kfill p) {
+#pragma unroll 1
     for (int64_t at = dvti_thread(); at < p.n; at += dvti_threads()) {
         if constexpr (DVTI_IS_FLOAT(D))
             dvti_store<D>(p.out.data, at,
@@ -28,6 +30,7 @@ extern "C" __global__ void dvti_arange(const dvti_kfill p) {
 }
 
 extern "C" __global__ void dvti_eye(const dvti_kfill p) {
+#pragma unroll 1
     for (int64_t at = dvti_thread(); at < p.n; at += dvti_threads()) {
         const int64_t row = at / p.out.dim[1], column = at % p.out.dim[1];
         dvti_store<D>(p.out.data, row * p.out.stride[0] + column * p.out.stride[1],

@@ -100,6 +100,7 @@ __device__ inline dvti_mm_place dvti_mm_locate(const dvti_kmatmul &p, int64_t jo
     at.out = (split * p.batches + batch) * p.n * p.m;
     at.partial = p.splits > 1;
     at.a = at.b = 0;
+#pragma unroll 1
     for (int axis = (int)p.ndim - 1; axis >= 0; axis--) {
         const int64_t index = batch % p.dim[axis];
         at.a += index * p.a_batch[axis];
@@ -281,27 +282,36 @@ __device__ inline void dvti_mm_multiply(const S *a, const S *b, int row, int col
     }
 }
 
-/* Stores V adjacent elements of one row; when p.wide, all of them are inside. */
-__device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, int64_t row,
-                                         int64_t col, int64_t out, const S *v) {
-    const int64_t at = out + row * p.m + col;
-    if (!p.wide) {
+/* Stores V adjacent numbers that begin in column `col`. */
+template <class T>
+__device__ inline void dvti_mm_put_pack(const dvti_kmatmul &p, T *to, int64_t col,
+                                        const dvti_mm_pack<T, V> &pack) {
+    if (p.wide) /* all columns are inside */
+        *(dvti_mm_pack<T, V> *)to = pack;
+    else
 #pragma unroll
         for (int e = 0; e < V; e++)
             if (col + e < p.m)
-                dvti_mm_put(p, partial, at + e, col + e, v[e]);
-    } else if (partial) {
+                to[e] = pack.v[e];
+}
+
+/* Stores V adjacent results of one row. */
+__device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, int64_t row,
+                                         int64_t col, int64_t out, const S *v) {
+    const int64_t at = out + row * p.m + col;
+    if (partial) {
         dvti_mm_pack<S, V> pack;
 #pragma unroll
         for (int e = 0; e < V; e++)
             pack.v[e] = v[e];
-        *(dvti_mm_pack<S, V> *)((S *)p.partial + at) = pack;
+        dvti_mm_put_pack(p, (S *)p.partial + at, col, pack);
     } else {
-        dvti_mm_pack<dvti_mm_element, V> pack;
+        dvti_mm_pack<dvti_mm_element, V> pack = {};
 #pragma unroll
         for (int e = 0; e < V; e++)
-            pack.v[e] = dvti_mm_result(p, at + e, col + e, v[e]);
-        *(dvti_mm_pack<dvti_mm_element, V> *)((dvti_mm_element *)p.out + at) = pack;
+            if (col + e < p.m) /* mask and bias end there */
+                pack.v[e] = dvti_mm_result(p, at + e, col + e, v[e]);
+        dvti_mm_put_pack(p, (dvti_mm_element *)p.out + at, col, pack);
     }
 }
 
@@ -327,39 +337,44 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND < 2                  
     left = at.k_end - at.k;
     a.begin(p.a, at.a, p.a_row, p.a_k, at.row * ROWS, p.n, at.k);
     b.begin(p.b, at.b, p.b_col, p.b_k, at.col * COLS, p.m, at.k);
-    if (left > 0) {
-        a.fetch(tile_a[0], dvti_mm_depth(left));
-        b.fetch(tile_b[0], dvti_mm_depth(left));
-        a.store(tile_a[0]);
-        b.store(tile_b[0]);
-        dvti_mm_arrived();
-    }
-    __syncthreads();
-    for (int stage = 0; left > 0; left -= DEPTH, stage ^= 1) {
-        const bool more = left > DEPTH; /* uniform across the block */
+    /* The first stage only moves. NVRTC takes time for each copy of the code, so there is one copy
+       of the moves, and one of the stores of a row. */
+    bool first = true;
+    for (int stage = 1; left > 0; stage ^= 1) {
+        const bool more = first || left > DEPTH; /* uniform across the block */
+        const int depth = dvti_mm_depth(first ? left : left - DEPTH);
         if (more) {
-            a.fetch(tile_a[stage ^ 1], dvti_mm_depth(left - DEPTH));
-            b.fetch(tile_b[stage ^ 1], dvti_mm_depth(left - DEPTH));
+            a.fetch(tile_a[stage ^ 1], depth);
+            b.fetch(tile_b[stage ^ 1], depth);
         }
+        if (!first) {
 #pragma unroll
-        for (int group = 0; group < DEPTH / V; group++)
-            dvti_mm_multiply(tile_a[stage], tile_b[stage], row, col, group, sum);
+            for (int group = 0; group < DEPTH / V; group++)
+                dvti_mm_multiply(tile_a[stage], tile_b[stage], row, col, group, sum);
+            left -= DEPTH;
+        }
         if (more) {
             a.store(tile_a[stage ^ 1]);
             b.store(tile_b[stage ^ 1]);
             dvti_mm_arrived();
         }
         __syncthreads();
+        first = false;
     }
-#pragma unroll
+#pragma unroll 1
     for (int i = 0; i < MINE_ROWS; i++) {
         const int64_t r = at.row * ROWS + row + i / V * 8 * V + i % V;
 #pragma unroll
         for (int h = 0; h < MINE_COLS / V; h++) {
             const int64_t c = at.col * COLS + col + h * 4 * V;
             if (r < p.n && c < p.m)
-                dvti_mm_put_group(p, at.partial, r, c, at.out, &sum[i][h * V]);
+                dvti_mm_put_group(p, at.partial, r, c, at.out, &sum[0][h * V]);
         }
+#pragma unroll
+        for (int j = 0; j + 1 < MINE_ROWS; j++) /* row 0 is always next: an index needs memory */
+#pragma unroll
+            for (int h = 0; h < MINE_COLS; h++)
+                sum[j][h] = sum[j + 1][h];
     }
 }
 #endif

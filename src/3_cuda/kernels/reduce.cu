@@ -23,9 +23,9 @@
    down its column, eight loads at a time, and the rows are joined in shared memory. A warp reads
    whole sectors without a transposition.
 
-   A result of many elements is cut into chunks (SPLIT), one block each, whose states go to the
-   workspace; a second kernel joins them. The usual alternative, atomics at the end of one kernel,
-   gives other bits on every run.
+   A result of many elements is cut into chunks, one block each, whose states go to the workspace; a
+   second kernel joins them. The usual alternative, atomics at the end of one kernel, gives other
+   bits on every run.
 
    Numerics: the order of additions depends on shape, strides and dtype alone, neither on the GPU
    nor on the alignment. Sums, products, means and norms are computed in float64. That is two double
@@ -37,8 +37,8 @@
    float's, corrected for the rounding error of the difference (dvti_exp_below).
 
    Variant: D, OUT dtypes; RULE, METHOD, NONE, TERM, JOIN and FINISH of the operation's row
-   (2_core/dvt_reduce_table.h); SMALLEST where JOIN is smaller; COLUMNS; SPLIT; WIDE: positions of
-   64 bits, else 32. */
+   (2_core/dvt_reduce_table.h); SMALLEST where JOIN is smaller; KERNEL: rows, columns, or the one
+   that joins chunks; WIDE: positions of 64 bits, else 32. */
 
 #define VEC (16 / (int)sizeof(typename dvti_stored<D>::type))
 #define INTEGER (!DVTI_IS_FLOAT(D) && RULE != RULE_FLOAT)
@@ -204,16 +204,16 @@ __device__ inline void dvti_finish(const dvti_kreduce &p, const dvti_state &of, 
 /* Stores a thread's state for chunk `chunk` of a result, or finishes the result. */
 __device__ inline void dvti_store_state(const dvti_kreduce &p, const dvti_state &s, int64_t result,
                                         int64_t chunk) {
-#if SPLIT
-    ((dvti_state *)p.partial)[result * p.n_chunks + chunk] = s;
-#else
-    dvti_finish(p, s, result);
-#endif
+    if (p.n_chunks > 1)
+        ((dvti_state *)p.partial)[result * p.n_chunks + chunk] = s;
+    else
+        dvti_finish(p, s, result);
 }
 
 /* Joins the states of `lanes` (at most 32) adjacent threads into the first of them. All threads of
    the warp must call this. */
 __device__ inline void dvti_join_lanes(dvti_state &s, int lanes) {
+#pragma unroll 1
     for (int step = lanes / 2; step > 0; step /= 2) {
         dvti_state t;
         t.a = __shfl_down_sync(0xffffffffu, s.a, step, lanes);
@@ -250,19 +250,29 @@ __device__ inline void dvti_join_group(dvti_state &s, int lanes) {
 }
 
 /* By default (0) the compiler aims at 64 registers and spills the rest to the stack. That is too
-   few for wide positions, and for bytes from 9.0 on. Two blocks per multiprocessor leave 128
-   registers per thread. */
-#define RESIDENT (WIDE || (sizeof(dvti_element) == 1 && __CUDA_ARCH__ >= 900) ? 2 : 0)
+   few for wide positions, and from 9.0 on for bytes and logsumexp. Two blocks per multiprocessor
+   leave 128 registers per thread. */
+#define RESIDENT                                                                                   \
+    (WIDE || ((sizeof(dvti_element) == 1 || LOGSUMEXP) && __CUDA_ARCH__ >= 900) ? 2 : 0)
 
-#if !COLUMNS
-/* Reads VEC elements from reduced position `at` on. */
-__device__ inline void dvti_read(const dvti_kreduce &p, const dvti_element *row, dvti_index at,
-                                 dvti_element *x) {
+#if KERNEL == ROWS
+/* Reads VEC elements from reduced position `at` on, which lie in one line. */
+__device__ inline void dvti_read_line(const dvti_kreduce &p, const dvti_element *row, dvti_index at,
+                                      dvti_element *x) {
+    const dvti_index place = dvti_offset<dvti_index>(p.reduced, at);
     if (p.vector) {
-        const uint4 vector = *(const uint4 *)(row + dvti_offset<dvti_index>(p.reduced, at));
+        const uint4 vector = *(const uint4 *)(row + place);
         memcpy(x, &vector, 16);
         return;
     }
+#pragma unroll
+    for (int k = 0; k < VEC; k++)
+        x[k] = row[place + k * (dvti_index)p.reduced.stride[0]];
+}
+
+/* The same, across the ends of lines. */
+__device__ inline void dvti_read_across(const dvti_kreduce &p, const dvti_element *row,
+                                        dvti_index at, dvti_element *x) {
     const int last = (int)p.reduced.ndim - 1;
     const dvti_index extent = (dvti_index)p.reduced.dim[last],
                      stride = (dvti_index)p.reduced.stride[last];
@@ -284,22 +294,28 @@ __device__ inline dvti_state dvti_reduce_range(const dvti_kreduce &p, const dvti
                                                dvti_index begin, dvti_index end, int lane,
                                                int lanes) {
     const dvti_index group = (dvti_index)lanes * VEC;
+    const bool line = p.vector || p.reduced.ndim == 1;
     dvti_index at = begin + (dvti_index)lane * VEC;
     dvti_state s = dvti_neutral();
-    for (; end - begin >= 4 * group; begin += 4 * group, at += 4 * group) {
+    for (; line && end - begin >= 4 * group; begin += 4 * group, at += 4 * group) {
         dvti_element x[4][VEC];
 #pragma unroll
         for (int u = 0; u < 4; u++)
-            dvti_read(p, row, at + u * group, x[u]);
+            dvti_read_line(p, row, at + u * group, x[u]);
 #pragma unroll
         for (int u = 0; u < 4; u++)
             dvti_accumulate<VEC>(s, x[u], at + u * group, 1);
     }
+#pragma unroll 1
     for (; at + VEC <= end; at += group) {
         dvti_element x[VEC];
-        dvti_read(p, row, at, x);
+        if (line)
+            dvti_read_line(p, row, at, x);
+        else
+            dvti_read_across(p, row, at, x);
         dvti_accumulate<VEC>(s, x, at, 1);
     }
+#pragma unroll 1
     for (; at < end; at++)
         dvti_accumulate<1>(s, row + dvti_offset<dvti_index>(p.reduced, at), at, 1);
     return s;
@@ -326,7 +342,7 @@ extern "C" __global__ void __launch_bounds__(256, RESIDENT) dvti_reduce_rows(con
 }
 #endif
 
-#if COLUMNS
+#if KERNEL == COLUMNS
 /* Reduces columns. An item is one chunk of a tile of `lanes` results. */
 extern "C" __global__ void __launch_bounds__(256, LOGSUMEXP ? 2 : 1)
     dvti_reduce_columns(const dvti_kreduce p) {
@@ -375,7 +391,7 @@ extern "C" __global__ void __launch_bounds__(256, LOGSUMEXP ? 2 : 1)
 }
 #endif
 
-#if SPLIT
+#if KERNEL == CHUNKS
 /* Joins the chunks of a result, by `lanes` threads. */
 extern "C" __global__ void __launch_bounds__(256, 2) dvti_reduce_chunks(const dvti_kreduce p) {
     const int lanes = (int)p.lanes, lane = threadIdx.x % lanes;
@@ -384,6 +400,7 @@ extern "C" __global__ void __launch_bounds__(256, 2) dvti_reduce_chunks(const dv
         const dvti_state *mine = (const dvti_state *)p.partial + result * p.n_chunks;
         dvti_state s = dvti_neutral();
         if (result < p.n_kept)
+#pragma unroll 2
             for (int64_t chunk = lane; chunk < p.n_chunks; chunk += lanes)
                 dvti_join(s, mine[chunk]);
         dvti_join_group(s, lanes);

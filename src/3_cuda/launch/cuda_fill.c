@@ -1,8 +1,23 @@
-/* Creation of values: kernels fill, arange and eye (kernels/fill.cu). Variant: the dtype. */
+/* Creation of values: kernels fill, arange and eye (kernels/fill.cu). Variant: the dtype. Contiguous
+   zeros are the driver's, which needs no program. */
 #include "3_cuda/dvt_cuda.h"
 
 DVTI_FN void dvti_cuda_describe_fill(uint64_t variant, dvti_text *text) {
     dvti_text_add(text, "#define D %d\n", (int)variant);
+}
+
+/* Returns whether the result is 0 in every dtype, not -0, and contiguous. */
+static bool dvti_cuda_fills_zeros(const dvti_launch *launch) {
+    const dvti_view *out = &launch->out[0];
+    int64_t stride = 1;
+    int axis;
+    if (launch->op != DVTI_OP_fill || launch->i[0] != 0 || launch->f[0] != 0 ||
+        signbit(launch->f[0]))
+        return false;
+    for (axis = out->ndim - 1; axis >= 0; stride *= out->dim[axis--])
+        if (out->stride[axis] != stride && out->dim[axis] != 1)
+            return false;
+    return true;
 }
 
 DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
@@ -12,6 +27,8 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
     const char *entry = launch->op == DVTI_OP_fill     ? "dvti_fill"
                         : launch->op == DVTI_OP_arange ? "dvti_arange"
                                                        : "dvti_eye";
+    if (dvti_cuda_fills_zeros(launch))
+        return dvti_cuda_start_zeros(gpu, launch, out);
     memset(&args, 0, sizeof args);
     program = DVTI_CUDA_PROGRAM(fill);
     program.variant = (uint64_t)out->dtype;

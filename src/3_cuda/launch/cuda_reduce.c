@@ -10,6 +10,12 @@ typedef struct dvti_cuda_reduction {
     bool columns, split, wide;
 } dvti_cuda_reduction;
 
+typedef enum dvti_cuda_reduce_kernel {
+    DVTI_CUDA_REDUCE_ROWS,
+    DVTI_CUDA_REDUCE_COLUMNS,
+    DVTI_CUDA_REDUCE_CHUNKS /* shared by the others */
+} dvti_cuda_reduce_kernel;
+
 /* ---- geometry ---- */
 /* Returns whether all groups of 16 bytes are contiguous and aligned, for every result. */
 static bool dvti_cuda_reduce_vector(const dvti_kreduce *args, int64_t each) {
@@ -116,8 +122,10 @@ DVTI_FN void dvti_cuda_describe_reduce(uint64_t variant, dvti_text *text) {
                   (int)(variant >> 4 & 15));
     dvti_cuda_add_row(text, op);
     dvti_text_add(text, "#define SMALLEST %d\n", row->join == DVTI_JOIN_smaller);
-    dvti_text_add(text, "#define COLUMNS %d\n#define SPLIT %d\n#define WIDE %d\n",
-                  (int)(variant >> 16 & 1), (int)(variant >> 17 & 1), (int)(variant >> 18 & 1));
+    dvti_text_add(text,
+                  "#define ROWS 0\n#define COLUMNS 1\n"
+                  "#define CHUNKS 2\n#define KERNEL %d\n#define WIDE %d\n",
+                  (int)(variant >> 16 & 3), (int)(variant >> 18 & 1));
     if (row->method == DVTI_METHOD_LOGSUMEXP)
         dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
 }
@@ -131,26 +139,31 @@ static dvti_cuda_grid dvti_cuda_reduce_grid(int64_t items) {
     return grid;
 }
 
+static dvt_status dvti_cuda_reduce_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                         const dvti_cuda_reduction *r,
+                                         dvti_cuda_reduce_kernel kernel) {
+    static const char *const entry[] = {"dvti_reduce_rows", "dvti_reduce_columns",
+                                        "dvti_reduce_chunks"};
+    dvti_cuda_program program = DVTI_CUDA_PROGRAM(reduce);
+    program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
+                      (uint64_t)launch->op << 8 | (uint64_t)kernel << 16 | (uint64_t)r->wide << 18;
+    return dvti_cuda_start(gpu, launch, program, entry[kernel],
+                           dvti_cuda_reduce_grid(r->args.items), &r->args, sizeof r->args);
+}
+
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
     dvti_cuda_reduction r = *(const dvti_cuda_reduction *)(const void *)&launch->plan;
     dvti_kreduce *args = &r.args;
-    dvti_cuda_program program;
     dvt_status status;
-    program = DVTI_CUDA_PROGRAM(reduce);
-    program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
-                      (uint64_t)launch->op << 8 | (uint64_t)r.columns << 16 |
-                      (uint64_t)r.split << 17 | (uint64_t)r.wide << 18;
     args->partial = launch->workspace;
     args->items = r.tiles * args->n_chunks;
-    status = dvti_cuda_start(gpu, launch, program,
-                             r.columns ? "dvti_reduce_columns" : "dvti_reduce_rows",
-                             dvti_cuda_reduce_grid(args->items), args, sizeof *args);
+    status = dvti_cuda_reduce_start(gpu, launch, &r,
+                                    r.columns ? DVTI_CUDA_REDUCE_COLUMNS : DVTI_CUDA_REDUCE_ROWS);
     if (status != DVT_OK || !r.split)
         return status;
     args->lanes = r.join_lanes;
     args->items = (args->n_kept - 1) / (256 / args->lanes) + 1;
-    return dvti_cuda_start(gpu, launch, program, "dvti_reduce_chunks",
-                           dvti_cuda_reduce_grid(args->items), args, sizeof *args);
+    return dvti_cuda_reduce_start(gpu, launch, &r, DVTI_CUDA_REDUCE_CHUNKS);
 }
 
 DVTI_PLAN_FITS(dvti_cuda_reduction)

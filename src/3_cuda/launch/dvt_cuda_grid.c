@@ -75,6 +75,14 @@ static dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
     return dvti_cuda_function(gpu->physical, name, program, entry, function);
 }
 
+DVTI_FN dvt_status dvti_cuda_start_zeros(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                         const dvti_view *out) {
+    const size_t bytes = (size_t)(dvti_cuda_view_size(out) * dvt_dtype_size(out->dtype));
+    dvti_cu_address at = (dvti_cu_address)(uintptr_t)out->data;
+    return dvti_cuda_failed(gpu, launch->name, "cuMemsetD8Async",
+                            dvti_cuda()->cuMemsetD8Async(at, 0, bytes, gpu->compute));
+}
+
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                    dvti_cuda_program program, const char *entry,
                                    dvti_cuda_grid grid, const void *args, size_t bytes) {

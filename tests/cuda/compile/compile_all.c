@@ -113,6 +113,12 @@ static dvti_cu_result DVTI_CUDA_CALL accept_launch(dvti_cu_function function, un
     return DVTI_CU_OK;
 }
 
+static dvti_cu_result DVTI_CUDA_CALL accept_zeros(dvti_cu_address at, unsigned char value,
+                                                  size_t bytes, dvti_cu_stream stream) {
+    (void)at, (void)value, (void)bytes, (void)stream;
+    return DVTI_CU_OK;
+}
+
 static void make_gpu(int arch, const char *suffix) {
     fake_gpu *c = &gpus[n_gpus++];
     c->suffix = suffix;
@@ -133,6 +139,7 @@ static void make_driver(void) {
     state->driver.cuModuleLoadDataEx = accept_module;
     state->driver.cuModuleGetFunction = accept_function;
     state->driver.cuLaunchKernel = accept_launch;
+    state->driver.cuMemsetD8Async = accept_zeros;
 }
 
 /* ---- launches on cpu() also go to all fake GPUs ---- */
