@@ -31593,7 +31593,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4096], part1[4069], part2[2312], end[1];
+    char part0[4096], part1[4073], part2[2312], end[1];
 } dvti_cuda_text_conv_cu = {
 "#line 1 \"conv.cu\"\n"
 "#line 24\n"
@@ -31757,8 +31757,8 @@ static const struct {
 "#endif\n\n"
 "#if DIRECT && OP == WEIGHT\n"
 "#define TAPS 9\n"
-"#define WARPS 8\n\n\n"
-"extern \"C\" __global__ void __launch_bounds__(32 * WARPS) dvti_conv(const dvti_kconv p) {\n"
+"#define WARPS 8\n\n\n\n"
+"extern \"C\" __global__ void __launch_bounds__(32 * WARPS, 2) dvti_conv(const dvti_kconv p) {\n"
 	"__shared__ C found[WARPS][TAPS];\n"
 	"const I kernel = (I)p.kernel.divisor, chunks = (kernel - 1) / TAPS + 1;\n"
 	"const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;\n"

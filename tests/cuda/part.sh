@@ -72,27 +72,28 @@ units() { # the unit tests whose behavior depends on the kind of GPU
     script "cuda/unit tests" "$LIBRARY_BUILD/unit/tests" "$@"
 }
 
+more_gradients="test_gradients_points.c test_gradients_sums.c test_autograd_orders.c"
+more_blocks="test_blocks_own.c test_block_inputs.c test_nets.c test_half_statistics.c"
 # Gradients and blocks compute on gpu(0), and are compared with cpu() in float64 or with the tests'
 # expected values.
 computed_on_gpu() { # FILE...
     script "cuda/$part" env DVT_TEST_GPU=1 "$LIBRARY_BUILD/unit/tests" "$@"
 }
 
-# Runs all five. Their output must be that on virtual GPUs. The third multiplies a thousand matrices
-# and the fourth trains LeNet on thousands of images; the simulator runs 1/16 of that.
+# Their output must be that on virtual GPUs. `make test` runs the first one, DVT_TEST_FULL=1 and a
+# GPU all: the third multiplies a thousand matrices, and the fourth trains LeNet on thousands of
+# images.
 tutorials() {
     set -- "$LIBRARY_BUILD/examples/tutorials"
-    short=1
+    some=
     if [ -z "$ON_GPU$DVT_TEST_FULL" ]; then
         set -- "$W/tutorials"
-        short=16
+        some=1_gluon_use_gpu
         mkdir -p "$1"
-        for tutorial in examples/tutorials/*.c; do
-            try "$tutorial compiles" $CC -std=gnu11 -O1 -I. -D_GNU_SOURCE -DDEVTENSOR_IMPLEMENTED \
-                "$tutorial" $LIBRARY -o "$1/$(basename "$tutorial" .c)" $LIBS
-        done
+        try "$some.c compiles" $CC -std=gnu11 -O1 -I. -D_GNU_SOURCE -DDEVTENSOR_IMPLEMENTED \
+            examples/tutorials/$some.c $LIBRARY -o "$1/$some" $LIBS
     fi
-    script "cuda/tutorials" env BUILD="$LIBRARY_BUILD" GPUS=2 TUTORIAL_SHORT=$short LOSSES=any \
+    script "cuda/tutorials" env BUILD="$LIBRARY_BUILD" GPUS=2 TUTORIALS="$some" LOSSES=any \
         sh tests/tutorials/run.sh "$1"
 }
 
@@ -109,10 +110,11 @@ gpu-*) gpu "${part#gpu-}" ;;
 headers | cache | compile | units) $part ;;
 processors) needs_simulator && script "cuda/132 multiprocessors" env SIMCUDA_SMS=132 \
     DEVTENSOR_ISA=reference "$LIBRARY_BUILD/cuda/tests" ;;
-gradients) computed_on_gpu test_gradients.c test_gradients_points.c test_gradients_conv.c \
-    test_gradients_sums.c test_autograd.c test_autograd_orders.c ;;
-blocks) computed_on_gpu test_blocks.c test_blocks_own.c test_block_inputs.c test_layers.c \
-    test_nets.c test_losses.c test_half_statistics.c test_mixed.c ;;
+# What differs on a GPU are kernels, which other parts test. DVT_TEST_FULL=1 or a GPU runs the rest.
+gradients) computed_on_gpu test_gradients.c test_gradients_conv.c test_autograd.c \
+    ${ON_GPU:+$more_gradients} ${DVT_TEST_FULL:+$more_gradients} ;;
+blocks) computed_on_gpu test_blocks.c test_layers.c test_losses.c test_mixed.c \
+    ${ON_GPU:+$more_blocks} ${DVT_TEST_FULL:+$more_blocks} ;;
 tutorials) tutorials ;;
 examples)
     programs="hello residual cplusplus"

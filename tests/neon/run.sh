@@ -7,7 +7,8 @@ EMULATOR=${EMULATOR:-qemu-aarch64}
 LONG="winograd_is_within_its_bound_on_all_targets_and_threads convolutions_that_are_cut
 large_products_are_chains_too results_that_no_cache_keeps_are_chains_too
 products_of_every_layout_are_chains_on_all_targets_and_threads functions_are_close_to_exact_ones
-functions_of_double_are_close_to_exact_ones"
+functions_of_double_are_close_to_exact_ones launches_run_as_they_were_planned
+bias_and_relu_follow_products"
 D=$BUILD/neon
 for tool in "$CROSS" "$EMULATOR"; do
     if ! has "$tool"; then

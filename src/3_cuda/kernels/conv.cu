@@ -207,8 +207,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const 
 #define TAPS 9
 #define WARPS 8
 
-/* Block index: (((part, row), channel), chunk of taps). */
-extern "C" __global__ void __launch_bounds__(32 * WARPS) dvti_conv(const dvti_kconv p) {
+/* Block index: (((part, row), channel), chunk of taps). Two blocks per multiprocessor leave the
+   registers that NVRTC 12.0 otherwise spills. */
+extern "C" __global__ void __launch_bounds__(32 * WARPS, 2) dvti_conv(const dvti_kconv p) {
     __shared__ C found[WARPS][TAPS];
     const I kernel = (I)p.kernel.divisor, chunks = (kernel - 1) / TAPS + 1;
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;

@@ -1,7 +1,7 @@
 /* Makes every call to the driver and to NVRTC fail once, in a process of its own, while the
-   scenario runs.
+   scenario runs. --every N: the first eight calls of each function, then every Nth.
 
-   usage: faults [--short] [--step N | --steps N] [--only NAME@NTH=CODE] FUNCTION...
+   usage: faults [--short] [--every N] [--step N | --steps N] [--only NAME@NTH=CODE] FUNCTION...
 
    There are two kinds of failure. A *passing* failure affects one call. The steps that see it end
    with an error that reports it, or recover with the right results. Afterwards the whole scenario
@@ -301,13 +301,15 @@ static int lasting(const char *name) {
 int main(int argc, char **argv) {
     int passed = 0, failed = 0, i, kind;
     char only[64] = "";
-    int only_nth = 0, only_code = 0;
+    int only_nth = 0, only_code = 0, every = 1;
     steps = scenario_steps;
     known = (reference *)mmap(NULL, sizeof *known, PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (i = 1; i < argc; i++)
         if (strcmp(argv[i], "--short") == 0)
             scenario_short = 1;
+        else if (strcmp(argv[i], "--every") == 0)
+            every = atoi(argv[++i]);
         else if (strcmp(argv[i], "--steps") == 0)
             steps = atoi(argv[++i]);
         else if (strcmp(argv[i], "--step") == 0)
@@ -326,6 +328,8 @@ int main(int argc, char **argv) {
         for (kind = 0; kind < 2; kind++) {
             int code = kind ? lasting(functions[i]) : passing(functions[i]), nth;
             for (nth = 1; code && nth <= (int)known->calls[i]; nth++) {
+                if (nth > 8 && nth % every != 0)
+                    continue;
                 if (run_child(functions[i], nth, code))
                     failed++;
                 else
