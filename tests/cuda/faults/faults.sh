@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes driver and NVRTC calls of a scenario fail (faults.c). By default the scenario is short, and
-# of each function the first eight calls fail, then every fourth. FULL=1 runs the long scenario, with
-# a network of two layers and more than one step, and makes every call fail once.
+# of each function the first eight calls fail, then every fourth. FULL=1 runs the long scenario,
+# with a network of two layers and more than one step, and makes every call fail once.
 # Environment: BUILD, CC, LIBRARY, SIM (the directory of the simulated driver).
 here=$(dirname "$0")
 . "$here/../../lib.sh"
