@@ -1882,8 +1882,128 @@ DVT_API dvt_status dvt_cuda_order_before(void *stream, dvt_ctx ctx);
    of the GPU; 0 is returned. */
 DVT_API uint64_t dvt_cuda_address(dvt_array *x);
 /* ==== end dvt_gpu.h ==== */
+/* ==== begin src/0_api/dvt_kernel.h ==== */
+/* [dvt:kernel] CUDA kernels of the program. They use the compiler, the cache on disk, the stream
+   order and the error messages of the library's own kernels. On cpu() and virtual GPUs a C function
+   takes their place.
+
+       dvt_kernel *saxpy = dvt_kernel_new(
+           "extern \"C\" __global__ void saxpy(const float *x, float *y, float a, int64_t n) {\n"
+           "    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n"
+           "    if (i < n) y[i] += a * x[i];\n"
+           "}\n", "saxpy");
+       dvt_kernel_launch(saxpy, DVT_SHAPE((n + 255) / 256), DVT_SHAPE(256), 0,
+                         DVT_ARGS(DVT_IN(x), DVT_INOUT(y), DVT_FLOAT(2), DVT_INT64(n))); */
+
 #ifdef DEVTENSOR_LINES
-#line 16 "src/0_api/dvt_api.h"
+#line 12 "src/0_api/dvt_kernel.h"
+#endif
+#define DVT_KERNEL_ARGS 32 /* largest number of arguments of a kernel */
+
+typedef struct dvt_kernel dvt_kernel; /* a kernel of the program */
+
+/* What an argument is. The zero value is none, and refused. */
+typedef enum dvt_arg_kind {
+	DVT_ARG_NONE,
+	DVT_ARG_IN,    /* an array that the kernel reads */
+	DVT_ARG_OUT,   /* an array that it writes, every element */
+	DVT_ARG_INOUT, /* an array that it reads and writes, or writes in part */
+	DVT_ARG_INT32, /* scalars: int32_t, int64_t, float, double */
+	DVT_ARG_INT64,
+	DVT_ARG_FLOAT,
+	DVT_ARG_DOUBLE
+} dvt_arg_kind;
+
+/* One argument; make it with the macros below. */
+typedef struct dvt_kernel_arg {
+	dvt_arg_kind kind;
+	dvt_array *array;
+	int64_t i;
+	double f;
+} dvt_kernel_arg;
+
+#define DVT_IN(x) dvt_arg_array(DVT_ARG_IN, x)
+#define DVT_OUT(x) dvt_arg_array(DVT_ARG_OUT, x)
+#define DVT_INOUT(x) dvt_arg_array(DVT_ARG_INOUT, x)
+#define DVT_INT32(value) dvt_arg_int(DVT_ARG_INT32, value)
+#define DVT_INT64(value) dvt_arg_int(DVT_ARG_INT64, value)
+#define DVT_FLOAT(value) dvt_arg_real(DVT_ARG_FLOAT, value)
+#define DVT_DOUBLE(value) dvt_arg_real(DVT_ARG_DOUBLE, value)
+/* The arguments of a call, in the kernel's order: pointer and number. */
+#define DVT_ARGS(...) DVT_ARGS_OF(__VA_ARGS__)
+
+/* An argument as a C function receives it. */
+typedef struct dvt_kernel_value {
+	dvt_arg_kind kind;
+	dvt_dtype dtype; /* arrays */
+	void *data;      /* arrays: the first element, contiguous */
+	int64_t size;    /* arrays: elements */
+	int64_t i;       /* scalars: the value in both */
+	double f;
+} dvt_kernel_value;
+
+/* A launch as a C function receives it. */
+typedef struct dvt_kernel_call {
+	int64_t grid[3], block[3], shared_bytes;
+	int n_args;
+	dvt_kernel_value arg[DVT_KERNEL_ARGS];
+} dvt_kernel_call;
+
+/* Stands in for a kernel on cpu() and on virtual GPUs: computes what all threads of the grid would.
+   On a virtual GPU its queue calls it, later and on another thread. It must not call the
+   library. */
+typedef void (*dvt_kernel_host_fn)(void *user, const dvt_kernel_call *call);
+/* Stands in for an expression: returns its value for one element from the inputs' values, in the
+   order of their names. Not called by two threads at once for one launch. */
+typedef double (*dvt_kernel_element_fn)(void *user, const double *value);
+
+/* Makes a kernel of CUDA C++ source, which has an extern "C" __global__ function of that name. Both
+   texts are copied. Nothing is compiled before the first launch on a GPU; each architecture is
+   compiled once, and the cache on disk keeps it. NVRTC sees no headers of the toolkit. The types
+   int8_t to uint64_t are defined, and CUDA's own functions need no header; <stdint.h>, <stddef.h>,
+   <stdbool.h> and <math.h> may be included. The source is trusted as the program is: a wrong
+   address in it ends the GPU's context.
+   Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (the name is no C identifier). */
+DVT_API dvt_kernel *dvt_kernel_new(const char *source, const char *name);
+/* Makes a kernel of one C++ expression over named inputs: dvt_kernel_expression("x, y", "x * x +
+   y"). At most 8 names. On a GPU it is one fused kernel. T is the type that it computes in: float
+   for float32 and 16-bit floats, double for float64, int64_t for integers and bool.
+   Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (names). */
+DVT_API dvt_kernel *dvt_kernel_expression(const char *inputs, const char *expression);
+/* Set the C function that stands in on cpu() and virtual GPUs, for the two forms; NULL: none.
+   `user` is passed to it, and must live until the launched work is done. Errors: VALUE (the other
+   form), NULL_ARGUMENT. */
+DVT_API dvt_status dvt_kernel_set_host(dvt_kernel *kernel, dvt_kernel_host_fn function, void *user);
+DVT_API dvt_status dvt_kernel_set_element(dvt_kernel *kernel, dvt_kernel_element_fn function,
+										  void *user);
+/* Launches a kernel on the context of its arrays. grid and block have one to three extents, x
+   first. A grid with an extent of 0 computes nothing. A block has at most 1024 threads, and 64 in
+   z; grids have at most 2^31 - 1 blocks in x and 65535 in y and z. shared_bytes: dynamic shared
+   memory, at most what the GPU has (48 KiB on every GPU). The arguments follow the function's
+   parameters: their number, and types that are written plainly (`const float *`, `int`, ...), are
+   compared with the source.
+   Arrays are contiguous, and at least one is given. Written arrays count as overwritten: see
+   dvt_mark_written. Nothing is recorded, so a kernel refuses arrays with a history while recording.
+   Copies: never.  Waits: no, but a first launch compiles.
+   Errors: NULL_ARGUMENT, CONTEXT, VALUE (arguments, not contiguous, the source does not compile),
+   RANGE (grid, block, shared_bytes), DTYPE, GRAD, UNSUPPORTED (no C function stands in),
+   NO_COMPILER. */
+DVT_API dvt_status dvt_kernel_launch(dvt_kernel *kernel, dvt_shape grid, dvt_shape block,
+									 int64_t shared_bytes, const dvt_kernel_arg *args, int64_t n);
+/* Computes the expression for each element: an argument for each name, DVT_IN or a scalar, at least
+   one array. Strides are free.
+   Shapes: the inputs broadcast.  Dtype: promoted as by dvt_add; scalars count as in
+   dvt_add_scalar.
+   Copies: never between contexts.  Waits: no, but a first launch compiles. Not recorded, as above.
+   Errors: as dvt_kernel_launch, SHAPE. */
+DVT_API dvt_array *dvt_kernel_apply(dvt_kernel *kernel, const dvt_kernel_arg *args, int64_t n);
+/* Make an argument, for the macros above. */
+DVT_API dvt_kernel_arg dvt_arg_array(dvt_arg_kind kind, dvt_array *array);
+DVT_API dvt_kernel_arg dvt_arg_int(dvt_arg_kind kind, int64_t value);
+DVT_API dvt_kernel_arg dvt_arg_real(dvt_arg_kind kind, double value);
+/* ==== end dvt_kernel.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/0_api/dvt_api.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/0_api/dvt_nn.h ==== */
@@ -3041,7 +3161,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 											dvt_extreme best);
 /* ==== end dvt_checkpoint.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/0_api/dvt_api.h"
+#line 24 "src/0_api/dvt_api.h"
 #endif
 #endif
 /* ==== begin src/0_api/dvt_report.h ==== */
@@ -3211,7 +3331,15 @@ template <class T, size_t N> inline const void *dvt_values(const T (&values)[N])
 	return values;
 }
 template <class T, size_t N> char (&dvt_values_count(const T (&values)[N]))[N];
+
+/* Returns the address of a braced list of kernel arguments. */
+template <size_t N> inline const dvt_kernel_arg *dvt_args(const dvt_kernel_arg (&args)[N]) {
+	return args;
 }
+}
+#define DVT_ARGS_OF(...) \
+	dvt_args({__VA_ARGS__}), \
+		static_cast<int64_t>(sizeof(dvt_values_count<dvt_kernel_arg>({__VA_ARGS__})))
 #define DVT_DTYPE_OF(T) (dvt_dtype_for<T>::value)
 #define DVT_VALUES(T, ...) \
 	dvt_values<T>({__VA_ARGS__}), static_cast<int64_t>(sizeof(dvt_values_count<T>({__VA_ARGS__})))
@@ -3226,6 +3354,7 @@ template <class T, size_t N> char (&dvt_values_count(const T (&values)[N]))[N];
 	 : (T)-1 > (T)1   ? DVT_DTYPE_UNSIGNED \
 	 : sizeof(T) == 4 ? (int)DVT_I32 \
 					  : (int)DVT_I64)
+#define DVT_ARGS_OF(...) DVT_VALUES(dvt_kernel_arg, __VA_ARGS__)
 #define DVT_VALUES(T, ...) \
 	(const T[]){__VA_ARGS__}, (int64_t)(sizeof((const T[]){__VA_ARGS__}) / sizeof(T))
 #endif
@@ -3348,7 +3477,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #endif
 /* ==== end dvt_macros.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/0_api/dvt_api.h"
+#line 27 "src/0_api/dvt_api.h"
 #endif
 #endif
 /* ==== end dvt_api.h ==== */
@@ -3489,6 +3618,12 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_map_bytes
 #undef dvt_read_cifar10
 #undef dvt_read_cifar100
+#undef dvt_kernel_new
+#undef dvt_kernel_expression
+#undef dvt_kernel_set_host
+#undef dvt_kernel_set_element
+#undef dvt_kernel_launch
+#undef dvt_kernel_apply
 #undef dvt_loss_softmax_cross_entropy
 #undef dvt_loss_softmax_cross_entropy_with
 #undef dvt_loss_nll
@@ -8753,7 +8888,8 @@ typedef struct dvti_reduce_row {
 	R(permutation, none, NONE, "random order") \
 	R(fill, none, NONE, "one value everywhere") \
 	R(arange, none, NONE, "evenly spaced values") \
-	R(eye, none, NONE, "ones on a diagonal")
+	R(eye, none, NONE, "ones on a diagonal") \
+	R(custom, none, NONE, "a kernel of the program")
 
 /* clang-format on */
 
@@ -8944,7 +9080,8 @@ typedef enum dvti_feature {
 	DVTI_CAN_MASK,       /* the epilogue's mask */
 	DVTI_CAN_WIDEN,      /* matmul: factors of int8 and uint8, a result of int32 */
 	DVTI_CAN_HOST_STATE, /* random: states in host memory, which change in the call */
-	DVTI_CAN_MANY        /* optimizer: the launch's updates */
+	DVTI_CAN_MANY,       /* optimizer: the launch's updates */
+	DVTI_CAN_SOURCE /* custom: compiles CUDA source; without it the call needs a host function */
 } dvti_feature;
 
 typedef enum dvti_class { DVTI_F32, DVTI_F64, DVTI_I64 } dvti_class;
@@ -9002,6 +9139,26 @@ typedef union dvti_launch_plan {
 /* Checks at compile time that a plan type fits. */
 #define DVTI_PLAN_FITS(T) typedef char T##_fits_plan[sizeof(T) <= DVTI_PLAN_BYTES ? 1 : -1];
 
+/* A call of a kernel of the program (dvt_kernel). Texts are valid during the call, except `entry`,
+   which is never freed. The rest may be copied. */
+typedef struct dvti_custom {
+	const char *source;            /* CUDA source, or the expression */
+	const char *entry;             /* name of the function; NULL: an expression */
+	uint64_t hash[2];              /* of the texts */
+	const char *const *input;      /* expression: a name for each argument */
+	dvt_kernel_host_fn host;       /* NULL: none */
+	dvt_kernel_element_fn element; /* the same for an expression */
+	void *user;
+	dvt_kernel_call call;
+	dvti_view view[DVT_KERNEL_ARGS]; /* of the arguments that are arrays; an expression's have the
+                                        result's shape, by strides of 0 */
+} dvti_custom;
+
+/* Returns whether an argument is an array. */
+static inline bool dvti_arg_is_array(dvt_arg_kind kind) {
+	return kind >= DVT_ARG_IN && kind <= DVT_ARG_INOUT;
+}
+
 typedef struct dvti_launch {
 	const dvti_kernel *kernel;
 	dvti_op op;
@@ -9016,6 +9173,7 @@ typedef struct dvti_launch {
 	dvti_epilogue epilogue;
 	const dvti_update_of *updates; /* of an optimizer, valid during the call: see dvt_kernels.h */
 	int64_t n_updates;
+	const dvti_custom *custom;   /* of a kernel of the program, valid during the call */
 	dvti_view in[DVTI_MAX_IN];   /* n_in of them are set, each as far as its axes go */
 	dvti_view out[DVTI_MAX_OUT]; /* n_out of them */
 	dvti_launch_plan plan;       /* the backend's own */
@@ -11832,6 +11990,7 @@ DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti
 	launch->epilogue.mask = NULL;
 	launch->updates = NULL;
 	launch->n_updates = 0;
+	launch->custom = NULL;
 }
 
 DVTI_FN bool dvti_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
@@ -12642,6 +12801,7 @@ DVTI_FN int64_t dvti_cpu_take_plan(dvti_launch *launch, int threads);
 DVTI_FN bool dvti_cpu_random_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
 DVTI_FN int64_t dvti_cpu_random_plan(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_custom(const dvti_launch *launch);
 
 /* ---- virtual GPUs ---- */
 
@@ -13983,7 +14143,7 @@ DVTI_FN void dvti_scan_columns_items(void *scan, int64_t begin, int64_t end);
 #define DVTI_INLINE_BYTES 512 /* uploads of at most this size are copied into the command */
 
 typedef enum dvti_command_kind {
-	DVTI_COMMAND_LAUNCH,
+	DVTI_COMMAND_LAUNCH,  /* `staging`: its dvti_custom, or NULL */
 	DVTI_COMMAND_COPY,    /* src to dst; src may be bytes[], or `staging`, which is freed */
 	DVTI_COMMAND_RELEASE, /* returns dst to the heap */
 	DVTI_COMMAND_AWAIT    /* only waits for `after` */
@@ -16483,6 +16643,59 @@ DVTI_FN void dvti_cpu_cross_entropy(const dvti_launch *launch) {
 					  (void *)(uintptr_t)launch);
 }
 /* ==== end cpu_cross_entropy.c ==== */
+/* ==== begin src/3_cpu/cpu_custom.c ==== */
+/* Kernels of the program on host memory: the C function that it has given computes. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/cpu_custom.c"
+#endif
+
+/* Advances to the next position in C order, and the offset of each array. */
+static void dvti_custom_next(const dvti_custom *custom, const dvti_view *out, int64_t *index,
+							 int64_t *at) {
+	int axis, k;
+	for (axis = out->ndim - 1; axis >= 0; axis--) {
+		const int64_t step = ++index[axis] < out->dim[axis] ? 1 : 1 - out->dim[axis];
+		for (k = 0; k < custom->call.n_args; k++)
+			if (dvti_arg_is_array(custom->call.arg[k].kind))
+				at[k] += step * custom->view[k].stride[axis];
+		if (step == 1)
+			return;
+		index[axis] = 0;
+	}
+}
+
+/* Converts as elementwise operations do: each value to the class `compute`, the result from
+   float64. */
+static double dvti_custom_load(const dvti_view *view, int64_t at, dvti_class compute) {
+	const double value = dvti_load_f64(view->data, view->dtype, at);
+	return compute == DVTI_F32 ? (double)(float)value : value;
+}
+
+static void dvti_custom_expression(const dvti_launch *launch) {
+	const dvti_custom *custom = launch->custom;
+	const dvti_view *out = &launch->out[0];
+	const int64_t n = dvti_view_size(out);
+	int64_t index[DVT_MAX_DIMS] = {0}, at[DVT_KERNEL_ARGS] = {0}, i;
+	double value[DVT_KERNEL_ARGS] = {0};
+	int k;
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < custom->call.n_args; k++)
+			value[k] = dvti_arg_is_array(custom->call.arg[k].kind)
+						   ? dvti_custom_load(&custom->view[k], at[k], launch->compute)
+						   : custom->call.arg[k].f;
+		dvti_store_f64(out->data, out->dtype, i, custom->element(custom->user, value));
+		dvti_custom_next(custom, out, index, at);
+	}
+}
+
+DVTI_FN void dvti_cpu_custom(const dvti_launch *launch) {
+	const dvti_custom *custom = launch->custom;
+	if (custom->entry)
+		custom->host(custom->user, &custom->call);
+	else
+		dvti_custom_expression(launch);
+}
+/* ==== end cpu_custom.c ==== */
 /* ==== begin src/3_cpu/cpu_elementwise.c ==== */
 /* Elementwise launches: how operands are read, how the result is written, and how many threads
    share the work. The ISA target's loops compute floats (simd/elementwise.inl); dvti_loop_i64
@@ -23421,9 +23634,16 @@ static dvt_status dvti_virtual_launch(dvti_device *device, const dvti_launch *la
 	dvt_status status = dvti_virtual_usable(device, launch->name);
 	dvti_command *command;
 	dvt_virtual_model model;
+	void *custom = NULL;
 	double seconds = 0;
 	if (status != DVT_OK)
 		return status;
+	if (launch->custom && v->threaded) {
+		custom = dvti_alloc(sizeof *launch->custom);
+		if (!custom)
+			return dvti_fail_memory(launch->name, (int64_t)sizeof *launch->custom);
+		memcpy(custom, launch->custom, sizeof *launch->custom);
+	}
 	if (dvti_model(&model)) {
 		*dvti_model_clock() += model.launch;
 		if (v->threaded)
@@ -23444,6 +23664,10 @@ static dvt_status dvti_virtual_launch(dvti_device *device, const dvti_launch *la
 	command = dvti_virtual_slot(v, DVTI_COMMAND_LAUNCH);
 	command->launch = *launch;
 	command->seconds = seconds;
+	if (custom) {
+		command->launch.custom = (const dvti_custom *)custom;
+		command->staging = custom;
+	}
 	dvti_virtual_put(v);
 	return DVT_OK;
 }
@@ -26762,6 +26986,11 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
        With DVTI_CAN_MANY and n_updates > 0: a step of each array in `updates`, with f of its own,
        instead of that of out and in, whose dtypes all of them have.
 
+   custom
+       A kernel of the program, by `custom`. With an entry: as its source says; in[] and out[] are
+       the first of its arrays. An expression: out[0], contiguous, is its value in `compute`.
+       Without DVTI_CAN_SOURCE a function of `custom` computes, and must be given.
+
    Each row: the name, then for each backend the functions of its column (dvti_cpu_kernel,
    dvti_cuda_kernel). */
 #define DVTI_KERNELS(K) \
@@ -26796,7 +27025,8 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 	K(one_hot, (NULL, NULL, dvti_cpu_index, NULL), (NULL, dvti_cuda_index)) \
 	K(random, (dvti_cpu_random_supports, dvti_cpu_random_plan, dvti_cpu_random, NULL), \
 	  (dvti_cuda_plan_random, dvti_cuda_random)) \
-	K(optimizer, (NULL, NULL, dvti_cpu_optimizer, NULL), (NULL, dvti_cuda_optimizer))
+	K(optimizer, (NULL, NULL, dvti_cpu_optimizer, NULL), (NULL, dvti_cuda_optimizer)) \
+	K(custom, (NULL, NULL, dvti_cpu_custom, NULL), (NULL, dvti_cuda_custom))
 
 /* Return the kernels: dvti_kernel_matmul() and so on. They are functions, so that a program links
    only the kernels that its operations name. */
@@ -26923,6 +27153,8 @@ DVTI_FN bool dvti_fusible(const dvt_array *x, const dvt_array *y, const dvt_arra
    result. */
 DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *const *in, int n,
 									int scalar_at, double scalar, dvt_array *into);
+/* Returns the dtype of an array of `dtype` with a scalar. */
+DVTI_FN dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s);
 /* Returns whether `in` is another view of the memory that `into` writes. It must then be copied
    first; an identical view needs no copy. */
 DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into);
@@ -27067,6 +27299,62 @@ DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, 
 
 #endif
 /* ==== end dvt_op.h ==== */
+/* ==== begin src/4_ops/dvt_own_kernel.h ==== */
+/* Shared by the files of dvt_kernel: the object, and the parameters that its source declares. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/dvt_own_kernel.h"
+#endif
+#ifndef DVTI_OWN_KERNEL_H
+#define DVTI_OWN_KERNEL_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/4_ops/dvt_own_kernel.h"
+#endif
+
+#define DVTI_EXPRESSION_INPUTS 8 /* as dvti_kcustom (3_cuda/kernels/args.h) */
+#define DVTI_IDENTIFIER 64       /* bytes of a name, with the final 0 */
+
+/* A parameter of a __global__ function, as far as its text tells. */
+typedef struct dvti_parameter {
+	bool pointer, constant;
+	int dtype;           /* of a pointer's elements; -1: any */
+	dvt_arg_kind scalar; /* DVT_ARG_NONE: unknown */
+	char name[DVTI_IDENTIFIER];
+} dvti_parameter;
+
+typedef struct dvti_signature {
+	int n; /* -1: unknown */
+	dvti_parameter parameter[DVT_KERNEL_ARGS];
+} dvti_signature;
+
+struct dvt_kernel {
+	dvti_object object;
+	char *source;      /* or the expression */
+	const char *entry; /* NULL: an expression */
+	const char *label; /* "dvt_kernel_launch(saxpy)", for messages and traces */
+	uint64_t hash[2];
+	dvt_kernel_host_fn host;
+	dvt_kernel_element_fn element;
+	void *user;
+	dvti_signature signature; /* of an expression: the names of its inputs */
+	const char *input[DVT_KERNEL_ARGS];
+};
+
+/* Reads the parameters of `__global__ void name(...)` from CUDA source. Types that are not written
+   plainly are unknown; so is the whole list after macros and preprocessor lines in it. */
+DVTI_FN void dvti_signature_read(const char *source, const char *name, dvti_signature *out);
+/* Returns the length of the C identifier at the beginning of the text; 0: none, or too long. */
+DVTI_FN size_t dvti_identifier(const char *text);
+/* Returns a kernel without its names, owned by the innermost scope; NULL with the error set. */
+DVTI_FN dvt_kernel *dvti_kernel_begin(const char *function, const char *source, const char *label);
+/* Fills the call from the arguments: their number, kinds and contexts, no history. Copies the
+   arrays to array[], NULL for scalars, and returns the first one; NULL with the error set. */
+DVTI_FN dvt_array *dvti_kernel_arguments(const dvt_kernel *kernel, const dvt_kernel_arg *args,
+										 int64_t n, dvti_custom *custom, dvt_array **array);
+/* Checks that the device compiles source, or that a C function stands in. */
+DVTI_FN bool dvti_kernel_runs_on(const dvt_kernel *kernel, const dvti_device *device);
+
+#endif
+/* ==== end dvt_own_kernel.h ==== */
 /* ==== begin src/5_grad/dvt_grad.h ==== */
 /* The backward pass. A gradient function receives a node and the gradient of its result. It writes
    the gradients of the inputs that need one. It consists of public operations, so it can be
@@ -28021,6 +28309,8 @@ enum {
 	DVTI_CU_NO_DEVICE = 100,
 	DVTI_CU_INVALID_IMAGE = 200,
 	DVTI_CU_NO_BINARY = 209,
+	DVTI_CU_NOT_FOUND = 500,
+	DVTI_CU_OUT_OF_RESOURCES = 701,
 	DVTI_CU_UNSUPPORTED_PTX = 222,
 	DVTI_CU_PEER_ALREADY = 704,
 	DVTI_CU_NOT_READY = 600,
@@ -28035,6 +28325,7 @@ enum {
 	DVTI_CU_STREAM_NON_BLOCKING = 1,
 	DVTI_CU_EVENT_DISABLE_TIMING = 2,
 	DVTI_CU_HOST_PORTABLE = 1,
+	DVTI_CU_FUNC_SHARED = 8,    /* attribute of a function: bytes of dynamic shared memory */
 	DVTI_CU_POINTER_DEVICE = 9, /* attribute of an address: the number of its GPU */
 	DVTI_CU_JIT_ERROR_LOG = 5,
 	DVTI_CU_JIT_ERROR_LOG_BYTES = 6
@@ -28085,6 +28376,7 @@ enum {
 	  (dvti_cu_module * module, const void *image, unsigned n, int *options, void **values)) \
 	X(cuModuleUnload, (dvti_cu_module module)) \
 	X(cuModuleGetFunction, (dvti_cu_function * function, dvti_cu_module module, const char *name)) \
+	X(cuFuncSetAttribute, (dvti_cu_function function, int attribute, int value)) \
 	X(cuLaunchKernel, (dvti_cu_function function, unsigned grid_x, unsigned grid_y, \
 					   unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, \
 					   unsigned shared, dvti_cu_stream stream, void **parameters, void **extra)) \
@@ -28383,6 +28675,17 @@ typedef struct dvti_kall {
 	int64_t devices, self; /* self: index of the GPU that computes; -1: one GPU computes for all */
 } dvti_kall;
 
+/* custom.cu: an expression of the program, with up to 8 inputs */
+typedef struct dvti_kcustom {
+	void *out;
+	const void *in[8];     /* NULL: the scalar f[k], or i[k] */
+	int64_t stride[8][8];  /* in elements: of input k along each axis; 0 for scalars */
+	int64_t ndim, n;       /* n: elements of the result */
+	dvti_kdivisor axis[8]; /* extents */
+	double f[8];
+	int64_t i[8];
+} dvti_kcustom;
+
 #endif
 /* ==== end args.h ==== */
 #ifdef DEVTENSOR_LINES
@@ -28475,7 +28778,8 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
 	X(order, false) \
 	X(random, false) \
 	X(optimizer, false) \
-	X(all_reduce, false)
+	X(all_reduce, false) \
+	X(custom, true)
 #define DVTI_CUDA_FAMILY_ENUM(name, fuse) DVTI_CUDA_FAMILY_##name,
 
 typedef enum dvti_cuda_family {
@@ -28493,6 +28797,10 @@ typedef struct dvti_cuda_program {
 	/* Adds the variant's definitions and the family's file. No table names all families, so that a
        linker can drop those that a program does not use. */
 	void (*write)(uint64_t variant, dvti_text *text);
+	/* A kernel of the program: its whole source, needed until it is loaded, whose hash is `variant`
+       and `more`. NULL and 0 for the library's own. */
+	const char *source;
+	uint64_t more;
 } dvti_cuda_program;
 
 #define DVTI_CUDA_DESCRIBE(name, fuse) \
@@ -28508,6 +28816,8 @@ static inline dvti_cuda_program dvti_cuda_program_of(dvti_cuda_family family,
 	program.family = family;
 	program.variant = 0;
 	program.write = write;
+	program.source = NULL;
+	program.more = 0;
 	return program;
 }
 
@@ -28558,11 +28868,19 @@ typedef struct dvti_cuda_grid {
    elements beyond the grid. */
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
 										  int64_t each);
+/* Returns the function on a locked gpu, which is unlocked meanwhile when it has to be compiled. */
+DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
+										   dvti_cuda_program program, const char *entry,
+										   dvti_cu_function *function);
 /* Launches the kernel in the compute stream; `args` is the kernel's only argument. The gpu is
    locked, but not while the kernel is compiled, unless it is in a group of locked ones. */
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 								   dvti_cuda_program program, const char *entry,
 								   dvti_cuda_grid grid, const void *args, size_t bytes);
+/* Does the same for a function that is loaded. */
+DVTI_FN dvt_status dvti_cuda_start_function(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+											dvti_cu_function function, dvti_cuda_grid grid,
+											const void *args, size_t bytes);
 DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view);
 DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
 /* Returns the divisor for a kernel. Beyond 2^31 - 1 its multiplier is 0, for programs with 64-bit
@@ -28605,6 +28923,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_custom(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 /* Fill launch->plan, once for each launch, and return the bytes of workspace. */
 DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_layer_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch);
@@ -28622,7 +28941,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 /* ==== end dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 124 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
@@ -28963,9 +29282,10 @@ typedef struct dvti_cuda_image {
    no NVRTC. */
 DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source);
 DVTI_FN bool dvti_cuda_fuses(dvti_cuda_family family);
-/* Compiles for a compute capability. */
-DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, const char *source,
-									 dvti_cuda_image *image);
+/* Compiles for a compute capability. A source of the family `custom` that does not compile is an
+   error of the caller: VALUE. */
+DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char *function,
+									 const char *source, dvti_cuda_image *image);
 
 /* ---- the disk cache: its failures are not errors ---- */
 /* Returns false when the entry is missing or not trusted. */
@@ -28977,7 +29297,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -29918,7 +30238,7 @@ DVTI_FN void dvti_buckets_reap(void);
 #endif
 /* ==== end dvt_buckets.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 136 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -30034,7 +30354,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 139 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -30928,7 +31248,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4071], part1[324], end[1];
+    char part0[4071], part1[491], end[1];
 } dvti_cuda_text_args_h = {
 "#line 1 \"args.h\"\n\n\n\n"
 "#ifndef DVTI_KERNEL_ARGS_H\n"
@@ -31128,7 +31448,16 @@ static const struct {
 	"void *at[DVTI_KALL_POINTERS];\n"
 	"int64_t count[DVTI_KALL_PARTS];\n"
 	"int64_t devices, self;\n"
-"} dvti_kall;\n\n"
+"} dvti_kall;\n\n\n"
+"typedef struct dvti_kcustom {\n"
+	"void *out;\n"
+	"const void *in[8];\n"
+	"int64_t stride[8][8];\n"
+	"int64_t ndim, n;\n"
+	"dvti_kdivisor axis[8];\n"
+	"double f[8];\n"
+	"int64_t i[8];\n"
+"} dvti_kcustom;\n\n"
 "#endif\n",
 ""};
 static const struct {
@@ -32330,6 +32659,30 @@ static const struct {
 		   "b.columns.out_first + j * b.columns.out_scale;\n"
 "}\n"
 "#endif\n",
+""};
+static const struct {
+    char part0[581], end[1];
+} dvti_cuda_text_custom_cu = {
+"#line 1 \"custom.cu\"\n"
+"#line 9\n"
+"extern \"C\" __global__ void dvti_custom(const dvti_kcustom p) {\n"
+	"for (int64_t i = dvti_thread(); i < p.n; i += dvti_threads()) {\n"
+		"I at[N_IN];\n"
+		"I left = (I)i;\n"
+"#pragma unroll\n"
+		"for (int k = 0; k < N_IN; k++)\n"
+			"at[k] = FLAT ? left * (I)p.stride[k][0] : 0;\n"
+		"for (int axis = FLAT ? -1 : (int)p.ndim - 1; axis >= 0; axis--) {\n"
+			"const I next = dvti_divide(left, p.axis[axis]);\n"
+			"const I place = left - next * (I)p.axis[axis].divisor;\n"
+"#pragma unroll\n"
+			"for (int k = 0; k < N_IN; k++)\n"
+				"at[k] += place * (I)p.stride[k][axis];\n"
+			"left = next;\n"
+		"}\n"
+		"dvti_store<OUT>(p.out, i, VALUE);\n"
+	"}\n"
+"}\n",
 ""};
 static const struct {
     char part0[4059], part1[4028], part2[2031], end[1];
@@ -36319,6 +36672,8 @@ static void dvti_cuda_write_source(dvti_cuda_program program, dvti_text *text) {
 DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 	dvti_text text = dvti_text_begin(NULL, 0);
 	char *source;
+	if (program.source)
+		return dvti_strdup(program.source);
 	dvti_cuda_write_source(program, &text);
 	source = (char *)dvti_alloc(text.length + 1);
 	if (source) {
@@ -36385,7 +36740,8 @@ static void dvti_nvrtc_dump(const char *source, const char *log) {
 
 /* Sends the compiler's whole log to the logger and the dump. The error holds its beginning. */
 static dvt_status dvti_nvrtc_refused(const dvti_nvrtc *rtc, const char *function,
-									 const char *source, dvti_nvrtc_program p, int result) {
+									 const char *source, dvti_nvrtc_program p, int result,
+									 bool own) {
 	size_t size = 0;
 	char *log = NULL;
 	dvt_status status;
@@ -36397,8 +36753,16 @@ static dvt_status dvti_nvrtc_refused(const dvti_nvrtc *rtc, const char *function
 		dvti_log(DVT_LOG_ERROR, "%s: NVRTC's log:\n%s", function, log);
 		dvti_nvrtc_dump(source, log);
 	}
-	status = dvti_fail(DVT_ERR_INTERNAL, "%s: compiling its kernel gave %s: %.300s", function,
-					   dvti_nvrtc_text(rtc, result), log ? log : "no log");
+	if (own)
+		status =
+			dvti_fail(DVT_ERR_VALUE,
+					  "%s: the source does not compile (%s); expected CUDA C++ without headers "
+					  "of the toolkit: correct it by NVRTC's log, which the logger has in full:"
+					  "\n%.600s",
+					  function, dvti_nvrtc_text(rtc, result), log ? log : "no log");
+	else
+		status = dvti_fail(DVT_ERR_INTERNAL, "%s: compiling its kernel gave %s: %.300s", function,
+						   dvti_nvrtc_text(rtc, result), log ? log : "no log");
 	dvti_free(log);
 	return status;
 }
@@ -36421,9 +36785,20 @@ static dvt_status dvti_nvrtc_take(const dvti_nvrtc *rtc, const char *function, d
 	return dvti_nvrtc_fail(rtc, function, cubin ? "nvrtcGetCUBIN" : "nvrtcGetPTX", result);
 }
 
-DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, const char *source,
-									 dvti_cuda_image *image) {
+/* Headers that a program's source may include: the head of the source has what they declare, or
+   NVRTC does. */
+static int dvti_nvrtc_create(const dvti_nvrtc *rtc, dvti_nvrtc_program *p, const char *source,
+							 bool own) {
+	static const char *const name[] = {"stdint.h", "stddef.h", "stdbool.h", "math.h"};
+	static const char *const text[] = {"", "", "", ""};
+	return rtc->nvrtcCreateProgram(p, source, "devtensor.cu", own ? DVTI_LENGTH(name) : 0,
+								   own ? text : NULL, own ? name : NULL);
+}
+
+DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char *function,
+									 const char *source, dvti_cuda_image *image) {
 	const dvti_nvrtc *rtc = dvti_nvrtc_open(function);
+	const bool own = family == DVTI_CUDA_FAMILY_custom;
 	dvti_nvrtc_program p = NULL;
 	const char *options[5];
 	char arch[48];
@@ -36442,17 +36817,17 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 	options[n++] = arch;
 	options[n++] = "--std=c++17";
 	options[n++] = "-default-device";
-	options[n++] = fuse ? "--fmad=true" : "--fmad=false";
+	options[n++] = dvti_cuda_fuses(family) ? "--fmad=true" : "--fmad=false";
 	/* Disables NVRTC's own cache through the driver (since 12.9): this library has its own. */
 	if (rtc->nvrtcVersion(&major, &minor) == 0 && major * 10 + minor >= 129)
 		options[n++] = "--no-cache";
 	dvti_nvrtc_dump(source, NULL);
-	result = rtc->nvrtcCreateProgram(&p, source, "devtensor.cu", 0, NULL, NULL);
+	result = dvti_nvrtc_create(rtc, &p, source, own);
 	if (result != 0)
 		return dvti_nvrtc_fail(rtc, function, "nvrtcCreateProgram", result);
 	result = rtc->nvrtcCompileProgram(p, n, options);
 	status = result == 0 ? dvti_nvrtc_take(rtc, function, p, known == cc, image)
-						 : dvti_nvrtc_refused(rtc, function, source, p, result);
+						 : dvti_nvrtc_refused(rtc, function, source, p, result, own);
 	rtc->nvrtcDestroyProgram(&p);
 	return status;
 }
@@ -36466,7 +36841,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 struct dvti_cuda_loaded {
 	dvti_cuda_program program;
 	dvti_cu_module module;
-	const char *entry; /* a literal */
+	const char *entry; /* never freed */
 	dvti_cu_function function;
 	int next; /* next of the same hash: index + 1; 0 for the last */
 };
@@ -36523,8 +36898,9 @@ static void dvti_cuda_image_forget(dvti_cuda_key key) {
 }
 
 /* The caller holds the lock. *fresh tells whether the image was compiled now. */
-static dvt_status dvti_cuda_image_get(int cc, bool fuse, const char *function, const char *source,
-									  dvti_cuda_key key, const dvti_cuda_image **out, bool *fresh) {
+static dvt_status dvti_cuda_image_get(int cc, dvti_cuda_family family, const char *function,
+									  const char *source, dvti_cuda_key key,
+									  const dvti_cuda_image **out, bool *fresh) {
 	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
 	dvti_cuda_kept one;
 	double began;
@@ -36541,7 +36917,7 @@ static dvt_status dvti_cuda_image_get(int cc, bool fuse, const char *function, c
 		registry->stats.from_disk++;
 	else {
 		began = dvti_now();
-		status = dvti_cuda_compile(cc, fuse, function, source, &one.image);
+		status = dvti_cuda_compile(cc, family, function, source, &one.image);
 		if (status != DVT_OK)
 			return status;
 		registry->stats.compiled++;
@@ -36583,17 +36959,17 @@ static bool dvti_cuda_image_refused(dvti_cu_result result) {
 }
 
 /* Compiles an image again, once, if it came from the disk and the driver refuses it. */
-static dvt_status dvti_cuda_load_source(dvti_cuda_physical *physical, bool fuse,
+static dvt_status dvti_cuda_load_source(dvti_cuda_physical *physical, dvti_cuda_family family,
 										const char *function, const char *source,
 										dvti_cu_module *module) {
-	dvti_cuda_key key = dvti_cuda_key_of(physical->cc, fuse, source);
+	dvti_cuda_key key = dvti_cuda_key_of(physical->cc, dvti_cuda_fuses(family), source);
 	const dvti_cuda_image *image;
 	dvti_cu_result result = DVTI_CU_OK;
 	bool fresh;
 	int attempt;
 	for (attempt = 0; attempt < 2; attempt++) {
 		dvt_status status =
-			dvti_cuda_image_get(physical->cc, fuse, function, source, key, &image, &fresh);
+			dvti_cuda_image_get(physical->cc, family, function, source, key, &image, &fresh);
 		if (status != DVT_OK)
 			return status;
 		result = dvti_cuda_module(image, function, module);
@@ -36619,8 +36995,7 @@ static dvt_status dvti_cuda_load(dvti_cuda_physical *physical, const char *funct
 	dvti_mutex_lock(&registry->lock);
 	began = dvti_now();
 	compiled = registry->stats.compile_seconds;
-	status =
-		dvti_cuda_load_source(physical, dvti_cuda_fuses(program.family), function, source, module);
+	status = dvti_cuda_load_source(physical, program.family, function, source, module);
 	registry->stats.loaded += status == DVT_OK;
 	registry->stats.load_seconds +=
 		dvti_now() - began - (registry->stats.compile_seconds - compiled);
@@ -36642,6 +37017,7 @@ static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_physical *physical, dvti_cuda_
 	for (i = *dvti_cuda_slot(physical, program); i > 0; i = physical->loaded[i - 1].next) {
 		dvti_cuda_loaded *one = &physical->loaded[i - 1];
 		if (one->program.variant == program.variant && one->program.family == program.family &&
+			one->program.more == program.more &&
 			(!entry || one->entry == entry || strcmp(one->entry, entry) == 0))
 			return one;
 	}
@@ -36674,10 +37050,17 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *fu
 	if (result != DVTI_CU_OK) {
 		if (!sibling)
 			dvti_cuda()->cuModuleUnload(module);
+		if (program.source && result == DVTI_CU_NOT_FOUND)
+			return dvti_fail(
+				DVT_ERR_VALUE,
+				"%s: the source has no function %s for the GPU; expected extern \"C\" "
+				"__global__ void %s(...): add extern \"C\", or give the function's name",
+				function, entry, entry);
 		return dvti_cuda_fail(function, "cuModuleGetFunction", result);
 	}
 	one = &physical->loaded[physical->n_loaded++];
 	one->program = program;
+	one->program.source = NULL; /* belongs to the caller */
 	one->module = module;
 	one->entry = entry;
 	one->function = *out;
@@ -36706,7 +37089,7 @@ DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *f
 	dvti_mutex_lock(&registry->lock);
 	began = dvti_now();
 	compiled = registry->stats.compile_seconds;
-	status = dvti_cuda_image_get(physical->cc, fuse, function, source,
+	status = dvti_cuda_image_get(physical->cc, program.family, function, source,
 								 dvti_cuda_key_of(physical->cc, fuse, source), &image, &known);
 	registry->stats.load_seconds +=
 		dvti_now() - began - (registry->stats.compile_seconds - compiled);
@@ -38129,6 +38512,16 @@ static dvti_cu_result dvti_cuda_touch_update(dvti_cuda_gpu *gpu, const dvti_laun
 	return result;
 }
 
+static dvti_cu_result dvti_cuda_touch_custom(dvti_cuda_gpu *gpu, const dvti_custom *custom) {
+	dvti_cu_result result = DVTI_CU_OK;
+	int k;
+	for (k = 0; k < custom->call.n_args && result == DVTI_CU_OK; k++)
+		if (dvti_arg_is_array(custom->call.arg[k].kind))
+			result =
+				dvti_cuda_touch_view(gpu, &custom->view[k], custom->call.arg[k].kind != DVT_ARG_IN);
+	return result;
+}
+
 DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
 	dvti_cu_result result = DVTI_CU_OK;
 	int64_t i;
@@ -38150,6 +38543,8 @@ DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_lau
 	}
 	if (launch->workspace && result == DVTI_CU_OK)
 		result = dvti_cuda_touch(gpu, launch->workspace, launch->workspace_bytes, true);
+	if (launch->custom && result == DVTI_CU_OK)
+		result = dvti_cuda_touch_custom(gpu, launch->custom);
 	for (i = 0; i < launch->n_updates && result == DVTI_CU_OK; i++)
 		result = dvti_cuda_touch_update(gpu, launch, &launch->updates[i]);
 	return result;
@@ -38794,11 +39189,11 @@ DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, i
 	return grid;
 }
 
-/* Returns the function. Unlocks the gpu to compile, so other threads may meanwhile queue work: the
-   order between threads is theirs to keep. */
-static dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
-										  dvti_cuda_program program, const char *entry,
-										  dvti_cu_function *function) {
+/* Other threads may queue work while the gpu is unlocked: the order between threads is theirs to
+   keep. */
+DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
+										   dvti_cuda_program program, const char *entry,
+										   dvti_cu_function *function) {
 	dvt_status status;
 	if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
 		return DVT_OK;
@@ -38814,26 +39209,31 @@ static dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
 	return dvti_cuda_function(gpu->physical, name, program, entry, function);
 }
 
-DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-								   dvti_cuda_program program, const char *entry,
-								   dvti_cuda_grid grid, const void *args, size_t bytes) {
+DVTI_FN dvt_status dvti_cuda_start_function(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+											dvti_cu_function function, dvti_cuda_grid grid,
+											const void *args, size_t bytes) {
 	const dvti_cuda_driver *cu = dvti_cuda();
-	dvti_cu_function function;
 	dvti_cu_result result;
-	dvt_status status;
 	void *extra[5];
 	extra[0] = DVTI_CU_PARAM_POINTER;
 	extra[1] = (void *)args; /* the driver does not write to it */
 	extra[2] = DVTI_CU_PARAM_SIZE;
 	extra[3] = &bytes;
 	extra[4] = DVTI_CU_PARAM_END;
-	status = dvti_cuda_find_function(gpu, launch->name, program, entry, &function);
-	if (status != DVT_OK)
-		return status;
 	result = cu->cuLaunchKernel(function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
 								(unsigned)grid.threads, 1, 1, (unsigned)grid.shared, gpu->compute,
 								NULL, extra);
 	return dvti_cuda_failed(gpu, launch->name, "cuLaunchKernel", result);
+}
+
+DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+								   dvti_cuda_program program, const char *entry,
+								   dvti_cuda_grid grid, const void *args, size_t bytes) {
+	dvti_cu_function function;
+	dvt_status status = dvti_cuda_find_function(gpu, launch->name, program, entry, &function);
+	if (status != DVT_OK)
+		return status;
+	return dvti_cuda_start_function(gpu, launch, function, grid, args, bytes);
 }
 /* ==== end dvt_cuda_grid.c ==== */
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
@@ -39251,6 +39651,271 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end cuda_conv.c ==== */
+/* ==== begin src/3_cuda/launch/cuda_custom.c ==== */
+/* Kernels of the program (dvt_kernel): CUDA source with its own grid, and expressions
+   (kernels/custom.cu). A program is found by a hash; its source is only written to be compiled. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/launch/cuda_custom.c"
+#endif
+
+#define DVTI_CUSTOM_STATIC_SHARED 49152 /* more must be asked for */
+
+/* ---- sources ---- */
+/* The types that <stdint.h> would define. The lines of the source stay those of the caller. */
+static char *dvti_cuda_own_source(const dvti_custom *custom) {
+	dvti_text text = dvti_text_begin(NULL, 0);
+	char *source = NULL;
+	int turn;
+	for (turn = 0; turn < 2; turn++) {
+		dvti_text_add(&text, "typedef signed char int8_t;\ntypedef short int16_t;\n"
+							 "typedef int int32_t;\ntypedef long long int64_t;\n"
+							 "typedef unsigned char uint8_t;\ntypedef unsigned short uint16_t;\n"
+							 "typedef unsigned int uint32_t;\n"
+							 "typedef unsigned long long uint64_t;\n");
+		dvti_text_add(&text, "#line 1 \"%s.cu\"\n", custom->entry);
+		dvti_text_add(&text, "%s\n", custom->source);
+		if (turn == 0) {
+			source = (char *)dvti_alloc(text.length + 1);
+			if (!source)
+				return NULL;
+			text = dvti_text_begin(source, text.length + 1);
+		}
+	}
+	return source;
+}
+
+static bool dvti_cuda_custom_flat(const dvti_kcustom *p) {
+	return p->ndim <= 1;
+}
+
+/* Returns whether an offset needs 64 bits. */
+static bool dvti_cuda_custom_wide(const dvti_kcustom *p, int inputs) {
+	const int64_t limit = (int64_t)1 << 31;
+	int k, axis;
+	bool wide = p->n >= limit;
+	for (k = 0; k < inputs; k++) {
+		int64_t reach = 0;
+		for (axis = 0; axis < p->ndim; axis++)
+			reach += dvti_cuda_distance(p->stride[k][axis]) * p->axis[axis].divisor;
+		wide = wide || reach >= limit;
+	}
+	return wide;
+}
+
+/* What a program of an expression depends on, besides the expression. */
+typedef struct dvti_cuda_custom_kind {
+	uint64_t hash[2];
+	int32_t dtype[DVT_KERNEL_ARGS]; /* -1: a scalar */
+	int32_t out, compute, inputs, flat, wide, padding;
+} dvti_cuda_custom_kind;
+
+static dvti_cuda_custom_kind dvti_cuda_kind_of(const dvti_launch *launch, const dvti_kcustom *p) {
+	const dvti_custom *custom = launch->custom;
+	dvti_cuda_custom_kind kind;
+	int k;
+	memset(&kind, 0, sizeof kind);
+	memcpy(kind.hash, custom->hash, sizeof kind.hash);
+	for (k = 0; k < custom->call.n_args; k++)
+		kind.dtype[k] =
+			dvti_arg_is_array(custom->call.arg[k].kind) ? (int)custom->view[k].dtype : -1;
+	kind.out = (int)launch->out[0].dtype;
+	kind.compute = (int)launch->compute;
+	kind.inputs = custom->call.n_args;
+	kind.flat = dvti_cuda_custom_flat(p);
+	kind.wide = dvti_cuda_custom_wide(p, kind.inputs);
+	return kind;
+}
+
+typedef struct dvti_cuda_expression {
+	const dvti_custom *custom;
+	dvti_cuda_custom_kind kind;
+} dvti_cuda_expression;
+
+/* `variant` is the address of a dvti_cuda_expression, whose text no number could hold; 0: none. */
+DVTI_FN void dvti_cuda_describe_custom(uint64_t variant, dvti_text *text) {
+	static const char *const type[] = {"float", "double", "int64_t"};
+	const dvti_cuda_expression *e = (const dvti_cuda_expression *)(uintptr_t)variant;
+	int k;
+	if (!e)
+		return;
+	dvti_text_add(text, "typedef %s T;\ntypedef %s I;\n#define OUT %d\n#define N_IN %d\n",
+				  type[e->kind.compute], e->kind.wide ? "int64_t" : "int", e->kind.out,
+				  e->kind.inputs);
+	dvti_text_add(text, "#define FLAT %s\n#define VALUE dvti_expression(",
+				  e->kind.flat ? "true" : "false");
+	for (k = 0; k < e->kind.inputs; k++)
+		if (e->kind.dtype[k] < 0)
+			dvti_text_add(text, "%s(T)p.%s[%d]", k ? ", " : "",
+						  e->kind.compute == DVTI_I64 ? "i" : "f", k);
+		else
+			dvti_text_add(text,
+						  "%sdvti_widen<%d, T>(((const dvti_stored<%d>::type *)p.in[%d])[at[%d]])",
+						  k ? ", " : "", e->kind.dtype[k], e->kind.dtype[k], k, k);
+	dvti_text_add(text, ")\n__device__ inline T dvti_expression(");
+	for (k = 0; k < e->kind.inputs; k++)
+		dvti_text_add(text, "%sconst T %s", k ? ", " : "", e->custom->input[k]);
+	dvti_text_add(text, ") {\n    return (T)(\n#line 1 \"expression\"\n%s\n", e->custom->source);
+	dvti_text_add(text, "#line 1 \"variant\"\n    );\n}\n");
+}
+
+/* ---- the launch ---- */
+static dvt_status dvti_cuda_custom_failed(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										  const char *call, dvti_cu_result result) {
+	const dvt_kernel_call *c = &launch->custom->call;
+	if (result != DVTI_CU_INVALID_VALUE && result != DVTI_CU_OUT_OF_RESOURCES)
+		return dvti_cuda_failed(gpu, launch->name, call, result);
+	return dvti_fail(
+		DVT_ERR_RANGE,
+		"%s: %s does not take a block of %lld threads with %lld bytes of dynamic shared "
+		"memory for this kernel; expected what its registers and shared memory allow: "
+		"use smaller blocks or less memory",
+		launch->name, dvt_ctx_name(gpu->ctx), (long long)(c->block[0] * c->block[1] * c->block[2]),
+		(long long)c->shared_bytes);
+}
+
+/* Finds the function; writes the source first if it is not loaded. `e` is NULL for a kernel with an
+   entry of its own. */
+static dvt_status dvti_cuda_custom_function(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+											const dvti_cuda_expression *e,
+											dvti_cu_function *function) {
+	dvti_cuda_program program = DVTI_CUDA_PROGRAM(custom);
+	const char *entry = e ? "dvti_custom" : launch->custom->entry;
+	uint64_t hash[2];
+	char *source;
+	dvt_status status;
+	memcpy(hash, launch->custom->hash, sizeof hash);
+	if (e)
+		dvti_hash128(&e->kind, sizeof e->kind, hash);
+	program.variant = hash[0];
+	program.more = hash[1];
+	if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
+		return DVT_OK;
+	if (e) {
+		dvti_cuda_program text = DVTI_CUDA_PROGRAM(custom);
+		text.variant = (uint64_t)(uintptr_t)e;
+		source = dvti_cuda_source(text);
+	} else
+		source = dvti_cuda_own_source(launch->custom);
+	if (!source)
+		return dvti_fail_memory(launch->name, 1 << 16);
+	program.source = source;
+	status = dvti_cuda_find_function(gpu, launch->name, program, entry, function);
+	dvti_free(source);
+	return status;
+}
+
+/* Removes axes of extent 1 and merges those that are contiguous in every input. */
+static void dvti_cuda_custom_axes(const dvti_launch *launch, dvti_kcustom *p) {
+	const dvti_custom *custom = launch->custom;
+	const dvti_view *out = &launch->out[0];
+	int64_t extent[DVT_MAX_DIMS];
+	int axis, k, last = -1;
+	for (axis = 0; axis < out->ndim; axis++) {
+		bool merges = last >= 0;
+		if (out->dim[axis] == 1)
+			continue;
+		for (k = 0; k < custom->call.n_args; k++)
+			if (p->in[k] && merges)
+				merges = p->stride[k][last] == custom->view[k].stride[axis] * out->dim[axis];
+		if (!merges)
+			extent[++last] = 1;
+		extent[last] *= out->dim[axis];
+		for (k = 0; k < custom->call.n_args; k++)
+			if (p->in[k])
+				p->stride[k][last] = custom->view[k].stride[axis];
+	}
+	p->ndim = last + 1;
+	for (axis = 0; axis <= last; axis++)
+		p->axis[axis] = dvti_cuda_divisor(extent[axis]);
+}
+
+static dvt_status dvti_cuda_custom_expression(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const dvt_kernel_call *call = &launch->custom->call;
+	dvti_cuda_expression e;
+	dvti_cu_function function;
+	dvti_cuda_grid grid;
+	dvti_kcustom p;
+	dvt_status status;
+	int k;
+	memset(&p, 0, sizeof p);
+	p.out = launch->out[0].data;
+	p.n = dvti_cuda_view_size(&launch->out[0]);
+	for (k = 0; k < call->n_args; k++) {
+		p.in[k] = dvti_arg_is_array(call->arg[k].kind) ? launch->custom->view[k].data : NULL;
+		p.f[k] = call->arg[k].f;
+		p.i[k] = call->arg[k].i;
+	}
+	dvti_cuda_custom_axes(launch, &p);
+	e.custom = launch->custom;
+	e.kind = dvti_cuda_kind_of(launch, &p);
+	status = dvti_cuda_custom_function(gpu, launch, &e, &function);
+	if (status != DVT_OK)
+		return status;
+	grid = dvti_cuda_grid_for(gpu, p.n, 256, 1);
+	return dvti_cuda_start_function(gpu, launch, function, grid, &p, sizeof p);
+}
+
+/* Appends a parameter, aligned to its size as CUDA does. */
+static void dvti_cuda_push(char *buffer, size_t *length, const void *value, size_t size) {
+	*length = (*length + size - 1) / size * size;
+	memcpy(buffer + *length, value, size);
+	*length += size;
+}
+
+static size_t dvti_cuda_pack(const dvt_kernel_call *call, char *buffer) {
+	size_t length = 0;
+	int k;
+	for (k = 0; k < call->n_args; k++) {
+		const dvt_kernel_value *value = &call->arg[k];
+		const int32_t i32 = (int32_t)value->i;
+		const float f32 = (float)value->f;
+		if (value->kind == DVT_ARG_INT32)
+			dvti_cuda_push(buffer, &length, &i32, sizeof i32);
+		else if (value->kind == DVT_ARG_INT64)
+			dvti_cuda_push(buffer, &length, &value->i, sizeof value->i);
+		else if (value->kind == DVT_ARG_FLOAT)
+			dvti_cuda_push(buffer, &length, &f32, sizeof f32);
+		else if (value->kind == DVT_ARG_DOUBLE)
+			dvti_cuda_push(buffer, &length, &value->f, sizeof value->f);
+		else
+			dvti_cuda_push(buffer, &length, &value->data, sizeof value->data);
+	}
+	return length;
+}
+
+DVTI_FN dvt_status dvti_cuda_custom(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const dvti_cuda_driver *cu = dvti_cuda();
+	const dvt_kernel_call *call = &launch->custom->call;
+	char buffer[DVT_KERNEL_ARGS * 8];
+	dvti_cu_function function;
+	dvti_cu_result result = DVTI_CU_OK;
+	void *extra[5];
+	size_t bytes;
+	dvt_status status;
+	if (!launch->custom->entry)
+		return dvti_cuda_custom_expression(gpu, launch);
+	status = dvti_cuda_custom_function(gpu, launch, NULL, &function);
+	if (status != DVT_OK)
+		return status;
+	if (call->shared_bytes > DVTI_CUSTOM_STATIC_SHARED)
+		result = cu->cuFuncSetAttribute(function, DVTI_CU_FUNC_SHARED, (int)call->shared_bytes);
+	if (result != DVTI_CU_OK)
+		return dvti_cuda_custom_failed(gpu, launch, "cuFuncSetAttribute", result);
+	bytes = dvti_cuda_pack(call, buffer);
+	extra[0] = DVTI_CU_PARAM_POINTER;
+	extra[1] = buffer;
+	extra[2] = DVTI_CU_PARAM_SIZE;
+	extra[3] = &bytes;
+	extra[4] = DVTI_CU_PARAM_END;
+	result = cu->cuLaunchKernel(function, (unsigned)call->grid[0], (unsigned)call->grid[1],
+								(unsigned)call->grid[2], (unsigned)call->block[0],
+								(unsigned)call->block[1], (unsigned)call->block[2],
+								(unsigned)call->shared_bytes, gpu->compute, NULL, extra);
+	return dvti_cuda_custom_failed(gpu, launch, "cuLaunchKernel", result);
+}
+
+#undef DVTI_CUSTOM_STATIC_SHARED
+/* ==== end cuda_custom.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the
    variant.
@@ -41696,7 +42361,7 @@ static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launc
 							  dvti_cuda_touch_launch(gpu, launch));
 	if (status == DVT_OK) {
 		dvti_cuda_remember(gpu, launch->name);
-		if (dvti_cuda_view_size(&launch->out[0]) > 0) {
+		if ((launch->custom && launch->custom->entry) || dvti_cuda_view_size(&launch->out[0]) > 0) {
 			dvti_cuda_timed *timed = dvti_listened() ? dvti_cuda_time_begin(gpu, launch) : NULL;
 			status = launch->kernel->cuda->run(gpu, launch);
 			if (timed)
@@ -41760,7 +42425,8 @@ static bool dvti_cuda_supports(const dvti_device *device, const dvti_kernel *ker
 		return dvt_dtype_is_float(dtype) && (op == DVTI_OP_matmul || op == DVTI_OP_conv2d);
 	if (feature == DVTI_CAN_MASK)
 		return dvt_dtype_is_float(dtype) && op == DVTI_OP_matmul;
-	return (feature == DVTI_CAN_RUN || feature == DVTI_CAN_MANY) && kernel->cuda->run;
+	return (feature == DVTI_CAN_RUN || feature == DVTI_CAN_MANY || feature == DVTI_CAN_SOURCE) &&
+		   kernel->cuda->run;
 }
 
 static int64_t dvti_cuda_plan(dvti_device *device, dvti_launch *launch) {
@@ -41968,7 +42634,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 180 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -42968,7 +43634,7 @@ static DVTI_NOINLINE dvt_dtype dvti_int_with_scalar(dvt_dtype dtype, double s) {
 	return dtype == DVT_BOOL && s != 0 && s != 1 ? DVT_I64 : dtype;
 }
 
-static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
+DVTI_FN dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
 	dvti_float_mode mode;
 	if (dvt_dtype_is_float(dtype))
 		return dtype;
@@ -46038,6 +46704,792 @@ DVT_API dvt_array *dvt_conv1d_transpose(dvt_array *x, dvt_array *w, dvt_array *b
 			   : NULL;
 }
 /* ==== end op_conv_transpose.c ==== */
+/* ==== begin src/4_ops/dvt_signature.c ==== */
+/* Reads the parameter list of a CUDA kernel from its source, to compare a call with it. This is no
+   parser of C++: it knows comments, strings and brackets, and gives up where it could be wrong. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/dvt_signature.c"
+#endif
+
+DVTI_FN size_t dvti_identifier(const char *text) {
+	size_t n = 0;
+	while (text[n] == '_' || (text[n] >= 'a' && text[n] <= 'z') ||
+		   (text[n] >= 'A' && text[n] <= 'Z') || (n && text[n] >= '0' && text[n] <= '9'))
+		n++;
+	return n < DVTI_IDENTIFIER ? n : 0;
+}
+
+static bool dvti_is_word(const char *text, size_t n, const char *word) {
+	return strlen(word) == n && strncmp(text, word, n) == 0;
+}
+
+/* Returns the beginning of the next token: skips white space, comments and, at the beginning of a
+   line, preprocessor lines, which set *macros. */
+static const char *dvti_next_token(const char *at, bool *macros) {
+	for (;;) {
+		if (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n' || *at == '\f' || *at == '\v')
+			at++;
+		else if (at[0] == '/' && at[1] == '/')
+			at += strcspn(at, "\n");
+		else if (at[0] == '/' && at[1] == '*') {
+			const char *end = strstr(at + 2, "*/");
+			at = end ? end + 2 : at + strlen(at);
+		} else if (*at == '#') {
+			*macros = true;
+			for (; *at && *at != '\n'; at++)
+				if (at[0] == '\\' && at[1])
+					at++;
+		} else
+			return at;
+	}
+}
+
+/* Returns the end of the token. */
+static const char *dvti_token_end(const char *at) {
+	const char quote = *at;
+	size_t n = 0;
+	if (quote == '"' || quote == '\'') {
+		for (at++; *at && *at != quote; at++)
+			if (at[0] == '\\' && at[1])
+				at++;
+		return *at ? at + 1 : at;
+	}
+	while (at[n] == '_' || (at[n] >= '0' && at[n] <= '9') || (at[n] >= 'a' && at[n] <= 'z') ||
+		   (at[n] >= 'A' && at[n] <= 'Z'))
+		n++;
+	return at + (n ? n : 1);
+}
+
+/* ---- types ---- */
+typedef struct dvti_type_words {
+	bool is_unsigned, has_int, is_char, is_short, known;
+	int longs;
+	const char *other; /* the last word that is no keyword, and their number */
+	size_t other_length;
+	int others;
+} dvti_type_words;
+
+static void dvti_type_word(dvti_type_words *w, const char *at, size_t n) {
+	w->known = true;
+	if (dvti_is_word(at, n, "unsigned"))
+		w->is_unsigned = true;
+	else if (dvti_is_word(at, n, "int"))
+		w->has_int = true;
+	else if (dvti_is_word(at, n, "char"))
+		w->is_char = true;
+	else if (dvti_is_word(at, n, "short"))
+		w->is_short = true;
+	else if (dvti_is_word(at, n, "long"))
+		w->longs++;
+	else if (!dvti_is_word(at, n, "signed")) {
+		w->known = false;
+		w->other = at;
+		w->other_length = n;
+		w->others++;
+	}
+}
+
+typedef struct dvti_known_type {
+	const char *name;
+	int dtype; /* of elements; -1: any */
+	dvt_arg_kind scalar;
+} dvti_known_type;
+
+static dvti_known_type dvti_type_of(const dvti_type_words *w, const char *first, size_t n) {
+	static const dvti_known_type named[] = {
+		{"float", DVT_F32, DVT_ARG_FLOAT},   {"double", DVT_F64, DVT_ARG_DOUBLE},
+		{"int32_t", DVT_I32, DVT_ARG_INT32}, {"uint32_t", -1, DVT_ARG_INT32},
+		{"int64_t", DVT_I64, DVT_ARG_INT64}, {"uint64_t", -1, DVT_ARG_INT64},
+		{"size_t", -1, DVT_ARG_INT64},       {"int8_t", DVT_I8, DVT_ARG_NONE}};
+	dvti_known_type type = {NULL, -1, DVT_ARG_NONE};
+	int i;
+	if (first) {
+		for (i = 0; i < DVTI_LENGTH(named); i++)
+			if (dvti_is_word(first, n, named[i].name))
+				return named[i];
+		return type;
+	}
+	if (w->is_char || w->is_short || w->longs == 1) /* `long` differs between systems */
+		return type;
+	type.scalar = w->longs ? DVT_ARG_INT64 : DVT_ARG_INT32;
+	if (!w->is_unsigned)
+		type.dtype = w->longs ? DVT_I64 : DVT_I32;
+	return type;
+}
+
+/* ---- parameters ---- */
+/* Reads one parameter up to the comma or parenthesis that ends it. Returns NULL for anything that
+   may be a macro, a template or a function. */
+static const char *dvti_parameter_read(const char *at, dvti_parameter *p, bool *macros) {
+	dvti_type_words words;
+	const char *first = NULL, *name = NULL;
+	size_t first_length = 0, name_length = 0;
+	bool keyword = false;
+	dvti_known_type type;
+	memset(&words, 0, sizeof words);
+	memset(p, 0, sizeof *p);
+	for (at = dvti_next_token(at, macros); *at && *at != ',' && *at != ')';
+		 at = dvti_next_token(at, macros)) {
+		const char *end = dvti_token_end(at);
+		const size_t n = (size_t)(end - at);
+		if (*macros || strchr("(<>{}=;:&\"'", *at))
+			return NULL;
+		if (*at == '*' || *at == '[')
+			p->pointer = true;
+		else if (dvti_is_word(at, n, "const"))
+			p->constant = p->constant || !p->pointer;
+		else if (dvti_is_word(at, n, "__restrict__") || dvti_is_word(at, n, "__restrict") ||
+				 dvti_is_word(at, n, "volatile") || *at == ']' || (*at >= '0' && *at <= '9'))
+			;
+		else {
+			int others = words.others;
+			dvti_type_word(&words, at, n);
+			if (words.others == others)
+				keyword = true;
+			else if (others == 0 && !keyword) {
+				first = at;
+				first_length = n;
+			} else {
+				name = at;
+				name_length = n;
+			}
+		}
+		at = end;
+	}
+	if (!*at || words.others > (keyword ? 1 : 2) || (!keyword && !first))
+		return NULL;
+	type = dvti_type_of(&words, first, first_length);
+	if (first && !type.name && !p->pointer && !name)
+		return NULL; /* may be a macro with any number of parameters */
+	p->dtype = p->pointer ? type.dtype : -1;
+	p->scalar = p->pointer ? DVT_ARG_NONE : type.scalar;
+	if (name && name_length < sizeof p->name)
+		memcpy(p->name, name, name_length);
+	return at;
+}
+
+static void dvti_parameters_read(const char *at, dvti_signature *out) {
+	dvti_parameter ignored;
+	bool macros = false;
+	int n = 0;
+	at = dvti_next_token(at, &macros);
+	if (macros)
+		return;
+	if (dvti_is_word(at, (size_t)(dvti_token_end(at) - at), "void")) {
+		const char *end = dvti_next_token(dvti_token_end(at), &macros);
+		at = *end == ')' ? end : at;
+	}
+	if (*at == ')') {
+		out->n = 0;
+		return;
+	}
+	for (;; at++, n++) {
+		at = dvti_parameter_read(at, n < DVT_KERNEL_ARGS ? &out->parameter[n] : &ignored, &macros);
+		if (!at)
+			return;
+		if (*at == ')')
+			break;
+	}
+	out->n = n + 1;
+}
+
+DVTI_FN void dvti_signature_read(const char *source, const char *name, dvti_signature *out) {
+	const char *at, *end;
+	bool macros = false, global = false, named = false;
+	memset(out, 0, sizeof *out);
+	out->n = -1;
+	for (at = dvti_next_token(source, &macros); *at; at = dvti_next_token(end, &macros)) {
+		end = dvti_token_end(at);
+		if (global && named && *at == '(') {
+			dvti_parameters_read(end, out);
+			return;
+		}
+		named = dvti_is_word(at, (size_t)(end - at), name);
+		if (dvti_is_word(at, (size_t)(end - at), "__global__"))
+			global = true;
+		else if (*at == ';' || *at == '{')
+			global = false;
+	}
+}
+/* ==== end dvt_signature.c ==== */
+/* ==== begin src/4_ops/op_kernel.c ==== */
+/* Kernels of the program: the object, the checks of a call, and the launch with a grid. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/4_ops/op_kernel.c"
+#endif
+
+/* ---- the object ---- */
+/* Texts that launches refer to after the kernel is gone: in queues, in messages about failures, as
+   names of loaded functions. They are never freed; a program has few. */
+typedef struct dvti_interned {
+	struct dvti_interned *next;
+	char text[1];
+} dvti_interned;
+
+static dvti_interned *dvti_interned_texts;
+static dvti_mutex dvti_interned_lock = DVTI_MUTEX_INIT;
+
+static const char *dvti_intern(const char *text) {
+	dvti_interned *one;
+	dvti_mutex_lock(&dvti_interned_lock);
+	for (one = dvti_interned_texts; one && strcmp(one->text, text) != 0; one = one->next)
+		;
+	if (!one && (one = (dvti_interned *)dvti_alloc(sizeof *one + strlen(text))) != NULL) {
+		memcpy(one->text, text, strlen(text) + 1);
+		one->next = dvti_interned_texts;
+		dvti_interned_texts = one;
+	}
+	dvti_mutex_unlock(&dvti_interned_lock);
+	return one ? one->text : NULL;
+}
+
+static void dvti_kernel_destroy(void *object) {
+	dvt_kernel *kernel = (dvt_kernel *)object;
+	dvti_free(kernel->source);
+	dvti_free(kernel);
+}
+
+DVTI_FN dvt_kernel *dvti_kernel_begin(const char *function, const char *source, const char *label) {
+	dvt_kernel *kernel = (dvt_kernel *)dvti_alloc_zero(sizeof *kernel);
+	if (kernel) {
+		kernel->source = dvti_strdup(source);
+		kernel->label = dvti_intern(label);
+		dvti_hash128(source, strlen(source), kernel->hash);
+		if (kernel->source && kernel->label &&
+			dvti_object_begin(kernel, dvti_kernel_destroy, function))
+			return kernel;
+		dvti_free(kernel->source);
+		dvti_free(kernel);
+	}
+	dvti_fail_memory(function, (int64_t)(sizeof *kernel + strlen(source)));
+	return NULL;
+}
+
+DVT_API dvt_kernel *dvt_kernel_new(const char *source, const char *name) {
+	static const char *const function = "dvt_kernel_new";
+	char label[DVTI_IDENTIFIER + 32];
+	const char *entry;
+	dvt_kernel *kernel;
+	if (!source || !name) {
+		dvti_null(function, source ? "name" : "source");
+		return NULL;
+	}
+	if (!*name || dvti_identifier(name) != strlen(name)) {
+		dvti_fail(
+			DVT_ERR_VALUE,
+			"%s: the name is \"%.80s\"; expected a C identifier of at most %d characters: give "
+			"the name of the extern \"C\" __global__ function",
+			function, name, DVTI_IDENTIFIER - 1);
+		return NULL;
+	}
+	snprintf(label, sizeof label, "dvt_kernel_launch(%s)", name);
+	entry = dvti_intern(name);
+	if (!entry) {
+		dvti_fail_memory(function, (int64_t)strlen(name));
+		return NULL;
+	}
+	kernel = dvti_kernel_begin(function, source, label);
+	if (!kernel)
+		return NULL;
+	kernel->entry = entry;
+	dvti_signature_read(source, name, &kernel->signature);
+	return kernel;
+}
+
+DVT_API dvt_status dvt_kernel_set_host(dvt_kernel *kernel, dvt_kernel_host_fn function,
+									   void *user) {
+	if (!kernel)
+		return dvti_null("dvt_kernel_set_host", "kernel");
+	if (!kernel->entry)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "dvt_kernel_set_host: the kernel is an expression; expected "
+						 "one of dvt_kernel_new: use dvt_kernel_set_element");
+	kernel->host = function;
+	kernel->user = user;
+	return DVT_OK;
+}
+
+DVT_API dvt_status dvt_kernel_set_element(dvt_kernel *kernel, dvt_kernel_element_fn function,
+										  void *user) {
+	if (!kernel)
+		return dvti_null("dvt_kernel_set_element", "kernel");
+	if (kernel->entry)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "dvt_kernel_set_element: %s has a grid; expected a kernel of "
+						 "dvt_kernel_expression: use dvt_kernel_set_host",
+						 kernel->entry);
+	kernel->element = function;
+	kernel->user = user;
+	return DVT_OK;
+}
+
+/* ---- arguments ---- */
+DVT_API dvt_kernel_arg dvt_arg_array(dvt_arg_kind kind, dvt_array *array) {
+	dvt_kernel_arg arg;
+	memset(&arg, 0, sizeof arg);
+	arg.kind = kind;
+	arg.array = array;
+	return arg;
+}
+
+DVT_API dvt_kernel_arg dvt_arg_int(dvt_arg_kind kind, int64_t value) {
+	dvt_kernel_arg arg = dvt_arg_array(kind, NULL);
+	arg.i = value;
+	arg.f = (double)value;
+	return arg;
+}
+
+/* An integer has no value outside of int64_t's range; `i` is then its nearest end. */
+DVT_API dvt_kernel_arg dvt_arg_real(dvt_arg_kind kind, double value) {
+	dvt_kernel_arg arg = dvt_arg_array(kind, NULL);
+	arg.f = value;
+	if (value >= 9223372036854775808.0)
+		arg.i = INT64_MAX;
+	else if (value > -9223372036854775808.0)
+		arg.i = (int64_t)value;
+	else if (value <= -9223372036854775808.0)
+		arg.i = INT64_MIN;
+	return arg;
+}
+
+static const char *dvti_arg_text(dvt_arg_kind kind) {
+	static const char *const text[] = {"none",      "DVT_IN",    "DVT_OUT",   "DVT_INOUT",
+									   "DVT_INT32", "DVT_INT64", "DVT_FLOAT", "DVT_DOUBLE"};
+	return text[kind];
+}
+
+/* Returns what messages call argument number k. */
+static const char *dvti_arg_name(const dvt_kernel *kernel, int k) {
+	char *buffer;
+	if (kernel->signature.n > k && kernel->signature.parameter[k].name[0])
+		return kernel->signature.parameter[k].name;
+	buffer = dvti_name_buffer();
+	snprintf(buffer, DVTI_NAME_SIZE, "argument %d", k + 1);
+	return buffer;
+}
+
+static bool dvti_arg_valid(const dvt_kernel *kernel, const dvt_kernel_arg *arg, int k) {
+	if (arg->kind <= DVT_ARG_NONE || arg->kind > DVT_ARG_DOUBLE) {
+		dvti_fail(
+			DVT_ERR_VALUE,
+			"%s: argument %d has the kind %d; expected one made by DVT_IN, DVT_OUT, DVT_INOUT, "
+			"DVT_INT32, DVT_INT64, DVT_FLOAT or DVT_DOUBLE",
+			kernel->label, k + 1, (int)arg->kind);
+		return false;
+	}
+	if (arg->kind == DVT_ARG_INT32 && (arg->i < INT32_MIN || arg->i > INT32_MAX)) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: %s is %lld, which does not fit in int32_t; declare it int64_t, and use "
+				  "DVT_INT64",
+				  kernel->label, dvti_arg_name(kernel, k), (long long)arg->i);
+		return false;
+	}
+	if (!dvti_arg_is_array(arg->kind))
+		return true;
+	if (!arg->array) {
+		dvti_null(kernel->label, dvti_arg_name(kernel, k));
+		return false;
+	}
+	if (arg->kind != DVT_ARG_IN && !dvti_writable(kernel->label, arg->array))
+		return false;
+	if (dvt_is_recording() && dvt_has_history(arg->array)) {
+		dvti_fail(
+			DVT_ERR_GRAD,
+			"%s: %s (%s) belongs to a recorded computation, and kernels of the program have "
+			"no gradients; expected arrays without a history: give dvt_detach(%s), or call it "
+			"inside DVT_PAUSE",
+			kernel->label, dvti_arg_name(kernel, k), dvti_describe(arg->array),
+			dvti_arg_name(kernel, k));
+		return false;
+	}
+	return true;
+}
+
+DVTI_FN dvt_array *dvti_kernel_arguments(const dvt_kernel *kernel, const dvt_kernel_arg *args,
+										 int64_t n, dvti_custom *custom, dvt_array **array) {
+	dvt_array *present[DVT_KERNEL_ARGS];
+	const char *name[DVT_KERNEL_ARGS];
+	int n_arrays = 0, k;
+	if (!args || n < 1 || n > DVT_KERNEL_ARGS) {
+		if (!args)
+			dvti_null(kernel->label, "args");
+		else
+			dvti_fail(DVT_ERR_RANGE, "%s: %lld arguments; expected 1 to %d: DVT_ARGS(...)",
+					  kernel->label, (long long)n, DVT_KERNEL_ARGS);
+		return NULL;
+	}
+	for (k = 0; k < (int)n; k++) {
+		dvt_kernel_value *value = &custom->call.arg[k];
+		if (!dvti_arg_valid(kernel, &args[k], k))
+			return NULL;
+		value->kind = args[k].kind;
+		value->i = args[k].i;
+		value->f = args[k].kind == DVT_ARG_FLOAT ? (double)(float)args[k].f : args[k].f;
+		array[k] = dvti_arg_is_array(args[k].kind) ? args[k].array : NULL;
+		if (array[k]) {
+			name[n_arrays] = dvti_arg_name(kernel, k);
+			present[n_arrays++] = array[k];
+		}
+	}
+	if (n_arrays == 0) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: no argument is an array, so it has no context; expected at least one",
+				  kernel->label);
+		return NULL;
+	}
+	if (!dvti_check_named(kernel->label, present, n_arrays, name))
+		return NULL;
+	custom->call.n_args = (int)n;
+	custom->source = kernel->source;
+	custom->entry = kernel->entry;
+	custom->input = kernel->input;
+	memcpy(custom->hash, kernel->hash, sizeof custom->hash);
+	custom->host = kernel->host;
+	custom->element = kernel->element;
+	custom->user = kernel->user;
+	return present[0];
+}
+
+DVTI_FN bool dvti_kernel_runs_on(const dvt_kernel *kernel, const dvti_device *device) {
+	if (kernel->host || kernel->element ||
+		dvti_supports(device, dvti_kernel_custom(), DVTI_OP_custom, DVT_F32, DVTI_CAN_SOURCE))
+		return true;
+	dvti_fail(
+		DVT_ERR_UNSUPPORTED,
+		"%s: %s does not run CUDA source, and no C function stands in; expected arrays on an "
+		"NVIDIA GPU: copy them there, or call dvt_kernel_set_%s(kernel, function, user) first",
+		kernel->label, dvt_ctx_name(device->ctx), kernel->entry ? "host" : "element");
+	return false;
+}
+
+/* ---- a call compared with the source ---- */
+static const char *dvti_scalar_type(dvt_arg_kind kind) {
+	return kind == DVT_ARG_INT32   ? "32-bit integer"
+		   : kind == DVT_ARG_INT64 ? "64-bit integer"
+		   : kind == DVT_ARG_FLOAT ? "float"
+								   : "double";
+}
+
+static bool dvti_pointer_agrees(const dvt_kernel *kernel, const dvt_kernel_arg *arg, int k) {
+	const dvti_parameter *p = &kernel->signature.parameter[k];
+	if (p->constant && arg->kind != DVT_ARG_IN)
+		dvti_fail(
+			DVT_ERR_VALUE,
+			"%s: %s points to const in the source, and the call says %s; use DVT_IN, or remove "
+			"const",
+			kernel->label, dvti_arg_name(kernel, k), dvti_arg_text(arg->kind));
+	else if (p->dtype >= 0 && p->dtype != (int)arg->array->dtype)
+		dvti_fail(
+			DVT_ERR_DTYPE,
+			"%s: %s points to %s in the source, and the array is %s; convert with dvt_astype, "
+			"or change the source",
+			kernel->label, dvti_arg_name(kernel, k), dvt_dtype_name((dvt_dtype)p->dtype),
+			dvti_describe(arg->array));
+	else
+		return true;
+	return false;
+}
+
+static bool dvti_kernel_agrees(const dvt_kernel *kernel, const dvt_kernel_arg *args, int n) {
+	const dvti_signature *s = &kernel->signature;
+	int k;
+	if (s->n < 0)
+		return true;
+	if (s->n != n) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: %d arguments are given, and the source declares %d; give one for each "
+				  "parameter, in their order",
+				  kernel->label, n, s->n);
+		return false;
+	}
+	for (k = 0; k < n; k++) {
+		const dvti_parameter *p = &s->parameter[k];
+		const bool is_array = dvti_arg_is_array(args[k].kind);
+		if (p->pointer && is_array && dvti_pointer_agrees(kernel, &args[k], k))
+			continue;
+		if (p->pointer && is_array)
+			return false;
+		if (p->pointer == is_array && (!p->scalar || p->scalar == args[k].kind))
+			continue;
+		if (!p->pointer && !p->scalar)
+			continue; /* a type that only the compiler knows */
+		dvti_fail(DVT_ERR_VALUE, "%s: %s is a %s in the source, and the call says %s; use %s",
+				  kernel->label, dvti_arg_name(kernel, k),
+				  p->pointer ? "pointer" : dvti_scalar_type(p->scalar), dvti_arg_text(args[k].kind),
+				  p->pointer ? "DVT_IN, DVT_OUT or DVT_INOUT" : dvti_arg_text(p->scalar));
+		return false;
+	}
+	return true;
+}
+
+/* ---- the launch ---- */
+/* Reads one to three extents, x first. */
+static bool dvti_grid_read(const dvt_kernel *kernel, const char *what, dvt_shape shape,
+						   const int64_t most[3], int64_t least, int64_t out[3]) {
+	int axis;
+	bool ok = shape.ndim >= 1 && shape.ndim <= 3;
+	for (axis = 0; axis < 3; axis++) {
+		out[axis] = axis < shape.ndim ? shape.dim[axis] : 1;
+		ok = ok && out[axis] >= least && out[axis] <= most[axis];
+	}
+	if (ok)
+		return true;
+	dvti_fail(
+		DVT_ERR_RANGE,
+		"%s: the %s is %s; expected one to three extents, x first, from %lld to %lld, %lld and "
+		"%lld: use DVT_SHAPE(x), DVT_SHAPE(x, y) or DVT_SHAPE(x, y, z)",
+		kernel->label, what, dvti_shape_text(shape), (long long)least, (long long)most[0],
+		(long long)most[1], (long long)most[2]);
+	return false;
+}
+
+#define DVTI_MOST_THREADS 1024 /* of every GPU of compute capability 7.5 and newer */
+#define DVTI_MOST_SHARED 232448
+
+static bool dvti_grid_ok(const dvt_kernel *kernel, dvt_shape grid, dvt_shape block,
+						 int64_t shared_bytes, dvt_kernel_call *call) {
+	static const int64_t most_blocks[3] = {INT32_MAX, 65535, 65535};
+	static const int64_t most_threads[3] = {DVTI_MOST_THREADS, DVTI_MOST_THREADS, 64};
+	int64_t threads;
+	if (!dvti_grid_read(kernel, "grid", grid, most_blocks, 0, call->grid) ||
+		!dvti_grid_read(kernel, "block", block, most_threads, 1, call->block))
+		return false;
+	threads = call->block[0] * call->block[1] * call->block[2];
+	call->shared_bytes = shared_bytes;
+	if (threads > DVTI_MOST_THREADS)
+		dvti_fail(
+			DVT_ERR_RANGE,
+			"%s: the block %s has %lld threads; expected at most %d: use more, smaller blocks",
+			kernel->label, dvti_shape_text(block), (long long)threads, DVTI_MOST_THREADS);
+	else if (shared_bytes < 0 || shared_bytes > DVTI_MOST_SHARED)
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: %lld bytes of dynamic shared memory; expected 0 to %d, and no more than the "
+				  "GPU has",
+				  kernel->label, (long long)shared_bytes, DVTI_MOST_SHARED);
+	else
+		return true;
+	return false;
+}
+
+#undef DVTI_MOST_THREADS
+#undef DVTI_MOST_SHARED
+
+static bool dvti_kernel_contiguous(const dvt_kernel *kernel, dvt_array *const *array, int n) {
+	int k;
+	for (k = 0; k < n; k++)
+		if (array[k] && !dvt_is_contiguous(array[k])) {
+			dvti_fail(DVT_ERR_VALUE,
+					  "%s: %s (%s) is not contiguous, and the kernel gets an address without "
+					  "strides; give dvt_contiguous of what it reads, and copy what it wrote with "
+					  "dvt_copy_into",
+					  kernel->label, dvti_arg_name(kernel, k), dvti_describe(array[k]));
+			return false;
+		}
+	return true;
+}
+
+/* Puts an array into the call as one axis, and into the launch for traces and models. */
+static void dvti_kernel_place(dvti_launch *launch, dvti_custom *custom, int k, dvt_array *x) {
+	dvt_kernel_value *value = &custom->call.arg[k];
+	dvti_view *view = &custom->view[k];
+	dvti_view_into(view, x);
+	value->dtype = x->dtype;
+	value->data = view->data;
+	value->size = dvt_size(x);
+	view->ndim = 1;
+	view->dim[0] = value->size;
+	view->stride[0] = 1;
+	if (value->kind != DVT_ARG_OUT && launch->n_in < DVTI_MAX_IN)
+		dvti_view_into(&launch->in[launch->n_in++], x);
+	if (value->kind != DVT_ARG_IN && launch->n_out < DVTI_MAX_OUT)
+		dvti_view_into(&launch->out[launch->n_out++], x);
+}
+
+DVT_API dvt_status dvt_kernel_launch(dvt_kernel *kernel, dvt_shape grid, dvt_shape block,
+									 int64_t shared_bytes, const dvt_kernel_arg *args, int64_t n) {
+	dvt_array *array[DVT_KERNEL_ARGS], *first;
+	dvti_launch launch;
+	dvti_custom custom;
+	dvt_status status;
+	int k;
+	if (!kernel)
+		return dvti_null("dvt_kernel_launch", "kernel");
+	if (!kernel->entry)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "dvt_kernel_launch: the kernel is an expression, which has no "
+						 "grid; expected one of dvt_kernel_new: use "
+						 "dvt_kernel_apply");
+	memset(&custom, 0, sizeof custom);
+	first = dvti_kernel_arguments(kernel, args, n, &custom, array);
+	if (!first || !dvti_kernel_agrees(kernel, args, (int)n) ||
+		!dvti_kernel_contiguous(kernel, array, (int)n) ||
+		!dvti_grid_ok(kernel, grid, block, shared_bytes, &custom.call) ||
+		!dvti_kernel_runs_on(kernel, first->storage->device))
+		return dvti_failure();
+	if (custom.call.grid[0] == 0 || custom.call.grid[1] == 0 || custom.call.grid[2] == 0)
+		return DVT_OK;
+	dvti_launch_begin(&launch, kernel->label, dvti_kernel_custom(), DVTI_OP_custom);
+	launch.custom = &custom;
+	for (k = 0; k < (int)n; k++)
+		if (array[k])
+			dvti_kernel_place(&launch, &custom, k, array[k]);
+	status = dvti_run(first->storage->device, &launch);
+	for (k = 0; k < (int)n && status == DVT_OK; k++)
+		if (array[k] && args[k].kind != DVT_ARG_IN)
+			dvti_written(array[k]);
+	return status;
+}
+/* ==== end op_kernel.c ==== */
+/* ==== begin src/4_ops/op_kernel_expression.c ==== */
+/* Kernels of one expression over arrays that broadcast. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/4_ops/op_kernel_expression.c"
+#endif
+
+/* Reads "x, y" into the kernel's names. */
+static bool dvti_inputs_read(dvt_kernel *kernel, const char *inputs) {
+	dvti_signature *s = &kernel->signature;
+	const char *at = inputs;
+	int k;
+	for (s->n = 0; s->n < DVTI_EXPRESSION_INPUTS; s->n++) {
+		size_t n;
+		at += strspn(at, " \t\n");
+		n = dvti_identifier(at);
+		if (!n)
+			return false;
+		memcpy(s->parameter[s->n].name, at, n);
+		kernel->input[s->n] = s->parameter[s->n].name;
+		if (strcmp(kernel->input[s->n], "T") == 0)
+			return false;
+		for (k = 0; k < s->n; k++)
+			if (strcmp(kernel->input[k], kernel->input[s->n]) == 0)
+				return false;
+		at += n;
+		at += strspn(at, " \t\n");
+		if (!*at) {
+			s->n++;
+			return true;
+		}
+		if (*at++ != ',')
+			return false;
+	}
+	return false;
+}
+
+DVT_API dvt_kernel *dvt_kernel_expression(const char *inputs, const char *expression) {
+	static const char *const function = "dvt_kernel_expression";
+	char label[96];
+	uint64_t of_inputs[2];
+	dvt_kernel *kernel;
+	if (!inputs || !expression) {
+		dvti_null(function, inputs ? "expression" : "inputs");
+		return NULL;
+	}
+	snprintf(label, sizeof label, "dvt_kernel_apply(%.60s)", expression);
+	kernel = dvti_kernel_begin(function, expression, label);
+	if (!kernel)
+		return NULL;
+	if (!dvti_inputs_read(kernel, inputs)) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: the inputs are \"%.80s\"; expected 1 to %d different C identifiers, but not "
+				  "T, with commas between them, such as \"x, y\"",
+				  function, inputs, DVTI_EXPRESSION_INPUTS);
+		dvt_discard(kernel);
+		return NULL;
+	}
+	dvti_hash128(inputs, strlen(inputs), of_inputs);
+	kernel->hash[0] ^= of_inputs[1];
+	kernel->hash[1] += of_inputs[0];
+	return kernel;
+}
+
+/* Computes shape and dtype of the result. */
+static bool dvti_expression_result(const dvt_kernel *kernel, const dvt_kernel_arg *args,
+								   dvt_array *const *array, dvt_shape *shape, dvt_dtype *dtype) {
+	const int n = kernel->signature.n;
+	bool any = false;
+	int k;
+	for (k = 0; k < n; k++) {
+		if (!array[k])
+			continue;
+		if (any && !dvti_broadcast(kernel->label, shape, &array[k]->shape, shape))
+			return false;
+		if (!any)
+			*shape = array[k]->shape;
+		*dtype = any ? dvt_promote(*dtype, array[k]->dtype) : array[k]->dtype;
+		any = true;
+	}
+	for (k = 0; k < n; k++)
+		if (args[k].kind == DVT_ARG_FLOAT || args[k].kind == DVT_ARG_DOUBLE)
+			*dtype = dvti_with_scalar(*dtype, args[k].f);
+		else if (!array[k] && *dtype == DVT_BOOL && args[k].i != 0 && args[k].i != 1)
+			*dtype = DVT_I64;
+	return true;
+}
+
+static bool dvti_expression_ok(const dvt_kernel *kernel, const dvt_kernel_arg *args, int64_t n) {
+	int k;
+	if (kernel->signature.n != n) {
+		dvti_fail(
+			DVT_ERR_VALUE,
+			"%s: %lld arguments are given, and the expression has %d inputs; give one for each "
+			"name, in their order",
+			kernel->label, (long long)n, kernel->signature.n);
+		return false;
+	}
+	for (k = 0; k < (int)n; k++)
+		if (args[k].kind == DVT_ARG_OUT || args[k].kind == DVT_ARG_INOUT) {
+			dvti_fail(DVT_ERR_VALUE,
+					  "%s: %s is to be written, and an expression makes its result; use DVT_IN",
+					  kernel->label, kernel->input[k]);
+			return false;
+		}
+	return true;
+}
+
+DVT_API dvt_array *dvt_kernel_apply(dvt_kernel *kernel, const dvt_kernel_arg *args, int64_t n) {
+	dvt_array *array[DVT_KERNEL_ARGS], *first, *out;
+	dvti_launch launch;
+	dvti_custom custom;
+	dvt_shape shape = DVT_SCALAR;
+	dvt_dtype dtype = DVT_F32;
+	int k;
+	if (!kernel) {
+		dvti_null("dvt_kernel_apply", "kernel");
+		return NULL;
+	}
+	if (kernel->entry) {
+		dvti_fail(
+			DVT_ERR_VALUE,
+			"dvt_kernel_apply: %s has a grid; expected a kernel of dvt_kernel_expression: use "
+			"dvt_kernel_launch",
+			kernel->entry);
+		return NULL;
+	}
+	memset(&custom, 0, sizeof custom);
+	first = dvti_kernel_arguments(kernel, args, n, &custom, array);
+	if (!first || !dvti_expression_ok(kernel, args, n) ||
+		!dvti_expression_result(kernel, args, array, &shape, &dtype) ||
+		!dvti_kernel_runs_on(kernel, first->storage->device))
+		return NULL;
+	out = dvti_array_new(kernel->label, shape, dtype, first->storage->ctx);
+	if (!out || !dvti_has_elements(&shape))
+		return out;
+	dvti_launch_begin(&launch, kernel->label, dvti_kernel_custom(), DVTI_OP_custom);
+	launch.custom = &custom;
+	launch.compute = dvti_class_of(dtype);
+	for (k = 0; k < (int)n; k++) {
+		if (!array[k])
+			continue;
+		dvti_view_broadcast_into(&custom.view[k], array[k], &shape);
+		if (launch.n_in < DVTI_MAX_IN)
+			launch.in[launch.n_in++] = custom.view[k];
+	}
+	dvti_view_into(&launch.out[0], out);
+	launch.n_out = 1;
+	return dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
+}
+/* ==== end op_kernel_expression.c ==== */
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions. They are composed of recorded operations, so they need no gradients of their
    own. */
@@ -52927,7 +54379,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 233 "src/devtensor_spine.h"
+#line 239 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -53058,7 +54510,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 235 "src/devtensor_spine.h"
+#line 241 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -59008,7 +60460,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 257 "src/devtensor_spine.h"
+#line 263 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -60103,7 +61555,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 264 "src/devtensor_spine.h"
+#line 270 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -70026,7 +71478,7 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 #endif
 /* ==== end dvt_buckets.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 309 "src/devtensor_spine.h"
+#line 315 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -70067,7 +71519,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 311 "src/devtensor_spine.h"
+#line 317 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -71273,7 +72725,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 316 "src/devtensor_spine.h"
+#line 322 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -75028,7 +76480,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 332 "src/devtensor_spine.h"
+#line 338 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -75085,7 +76537,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 335 "src/devtensor_spine.h"
+#line 341 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -75220,6 +76672,12 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_map_bytes(...) dvt_note_site(dvt_map_bytes(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_cifar10(...) dvt_note_status(dvt_read_cifar10(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_cifar100(...) dvt_note_status(dvt_read_cifar100(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_kernel_new(...) DVT_NOTE_POINTER(dvt_kernel, dvt_kernel_new(__VA_ARGS__))
+#define dvt_kernel_expression(...) DVT_NOTE_POINTER(dvt_kernel, dvt_kernel_expression(__VA_ARGS__))
+#define dvt_kernel_set_host(...) dvt_note_status(dvt_kernel_set_host(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_kernel_set_element(...) dvt_note_status(dvt_kernel_set_element(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_kernel_launch(...) dvt_note_status(dvt_kernel_launch(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_kernel_apply(...) dvt_note_site(dvt_kernel_apply(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_loss_softmax_cross_entropy(...) dvt_note_site(dvt_loss_softmax_cross_entropy(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_loss_softmax_cross_entropy_with(...) dvt_note_site(dvt_loss_softmax_cross_entropy_with(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_loss_nll(...) dvt_note_site(dvt_loss_nll(__VA_ARGS__), __FILE__, __LINE__)
@@ -75605,7 +77063,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 339 "src/devtensor_spine.h"
+#line 345 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

@@ -14,6 +14,7 @@
 #include "0_api/dvt_io.h"
 #include "0_api/dvt_dlpack.h"
 #include "0_api/dvt_gpu.h"
+#include "0_api/dvt_kernel.h"
 #if !defined(DEVTENSOR_NO_NN)
 #include "0_api/dvt_nn.h"
 #include "0_api/dvt_nn_sequence.h"

@@ -123,6 +123,12 @@
 #undef dvt_map_bytes
 #undef dvt_read_cifar10
 #undef dvt_read_cifar100
+#undef dvt_kernel_new
+#undef dvt_kernel_expression
+#undef dvt_kernel_set_host
+#undef dvt_kernel_set_element
+#undef dvt_kernel_launch
+#undef dvt_kernel_apply
 #undef dvt_loss_softmax_cross_entropy
 #undef dvt_loss_softmax_cross_entropy_with
 #undef dvt_loss_nll

@@ -48,7 +48,8 @@ typedef enum dvti_feature {
     DVTI_CAN_MASK,       /* the epilogue's mask */
     DVTI_CAN_WIDEN,      /* matmul: factors of int8 and uint8, a result of int32 */
     DVTI_CAN_HOST_STATE, /* random: states in host memory, which change in the call */
-    DVTI_CAN_MANY        /* optimizer: the launch's updates */
+    DVTI_CAN_MANY,       /* optimizer: the launch's updates */
+    DVTI_CAN_SOURCE /* custom: compiles CUDA source; without it the call needs a host function */
 } dvti_feature;
 
 typedef enum dvti_class { DVTI_F32, DVTI_F64, DVTI_I64 } dvti_class;
@@ -106,6 +107,26 @@ typedef union dvti_launch_plan {
 /* Checks at compile time that a plan type fits. */
 #define DVTI_PLAN_FITS(T) typedef char T##_fits_plan[sizeof(T) <= DVTI_PLAN_BYTES ? 1 : -1];
 
+/* A call of a kernel of the program (dvt_kernel). Texts are valid during the call, except `entry`,
+   which is never freed. The rest may be copied. */
+typedef struct dvti_custom {
+    const char *source;            /* CUDA source, or the expression */
+    const char *entry;             /* name of the function; NULL: an expression */
+    uint64_t hash[2];              /* of the texts */
+    const char *const *input;      /* expression: a name for each argument */
+    dvt_kernel_host_fn host;       /* NULL: none */
+    dvt_kernel_element_fn element; /* the same for an expression */
+    void *user;
+    dvt_kernel_call call;
+    dvti_view view[DVT_KERNEL_ARGS]; /* of the arguments that are arrays; an expression's have the
+                                        result's shape, by strides of 0 */
+} dvti_custom;
+
+/* Returns whether an argument is an array. */
+static inline bool dvti_arg_is_array(dvt_arg_kind kind) {
+    return kind >= DVT_ARG_IN && kind <= DVT_ARG_INOUT;
+}
+
 typedef struct dvti_launch {
     const dvti_kernel *kernel;
     dvti_op op;
@@ -120,6 +141,7 @@ typedef struct dvti_launch {
     dvti_epilogue epilogue;
     const dvti_update_of *updates; /* of an optimizer, valid during the call: see dvt_kernels.h */
     int64_t n_updates;
+    const dvti_custom *custom;   /* of a kernel of the program, valid during the call */
     dvti_view in[DVTI_MAX_IN];   /* n_in of them are set, each as far as its axes go */
     dvti_view out[DVTI_MAX_OUT]; /* n_out of them */
     dvti_launch_plan plan;       /* the backend's own */

@@ -20,6 +20,7 @@ DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti
     launch->epilogue.mask = NULL;
     launch->updates = NULL;
     launch->n_updates = 0;
+    launch->custom = NULL;
 }
 
 DVTI_FN bool dvti_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,

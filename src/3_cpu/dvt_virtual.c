@@ -205,9 +205,16 @@ static dvt_status dvti_virtual_launch(dvti_device *device, const dvti_launch *la
     dvt_status status = dvti_virtual_usable(device, launch->name);
     dvti_command *command;
     dvt_virtual_model model;
+    void *custom = NULL;
     double seconds = 0;
     if (status != DVT_OK)
         return status;
+    if (launch->custom && v->threaded) {
+        custom = dvti_alloc(sizeof *launch->custom);
+        if (!custom)
+            return dvti_fail_memory(launch->name, (int64_t)sizeof *launch->custom);
+        memcpy(custom, launch->custom, sizeof *launch->custom);
+    }
     if (dvti_model(&model)) {
         *dvti_model_clock() += model.launch;
         if (v->threaded)
@@ -228,6 +235,10 @@ static dvt_status dvti_virtual_launch(dvti_device *device, const dvti_launch *la
     command = dvti_virtual_slot(v, DVTI_COMMAND_LAUNCH);
     command->launch = *launch;
     command->seconds = seconds;
+    if (custom) {
+        command->launch.custom = (const dvti_custom *)custom;
+        command->staging = custom;
+    }
     dvti_virtual_put(v);
     return DVT_OK;
 }

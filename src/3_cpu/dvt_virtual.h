@@ -24,7 +24,7 @@
 #define DVTI_INLINE_BYTES 512 /* uploads of at most this size are copied into the command */
 
 typedef enum dvti_command_kind {
-    DVTI_COMMAND_LAUNCH,
+    DVTI_COMMAND_LAUNCH,  /* `staging`: its dvti_custom, or NULL */
     DVTI_COMMAND_COPY,    /* src to dst; src may be bytes[], or `staging`, which is freed */
     DVTI_COMMAND_RELEASE, /* returns dst to the heap */
     DVTI_COMMAND_AWAIT    /* only waits for `after` */
