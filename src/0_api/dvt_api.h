@@ -24,5 +24,6 @@
 #include "0_api/dvt_checkpoint.h"
 #endif
 #include "0_api/dvt_report.h"
+#include "0_api/dvt_profile.h"
 #include "0_api/dvt_macros.h"
 #endif

@@ -17,10 +17,10 @@ typedef struct dvt_kernel dvt_kernel; /* a kernel of the program */
 /* What an argument is. The zero value is none, and refused. */
 typedef enum dvt_arg_kind {
     DVT_ARG_NONE,
-    DVT_ARG_IN,    /* an array that the kernel reads */
-    DVT_ARG_OUT,   /* an array that it writes, every element */
-    DVT_ARG_INOUT, /* an array that it reads and writes, or writes in part */
-    DVT_ARG_INT32, /* scalars: int32_t, int64_t, float, double */
+    DVT_ARG_IN, /* arrays */
+    DVT_ARG_OUT,
+    DVT_ARG_INOUT,
+    DVT_ARG_INT32, /* scalars */
     DVT_ARG_INT64,
     DVT_ARG_FLOAT,
     DVT_ARG_DOUBLE
@@ -34,12 +34,19 @@ typedef struct dvt_kernel_arg {
     double f;
 } dvt_kernel_arg;
 
+/* An array that the kernel reads. */
 #define DVT_IN(x) dvt_arg_array(DVT_ARG_IN, x)
+/* An array that it writes, every element. */
 #define DVT_OUT(x) dvt_arg_array(DVT_ARG_OUT, x)
+/* An array that it reads and writes, or writes in part. */
 #define DVT_INOUT(x) dvt_arg_array(DVT_ARG_INOUT, x)
+/* An int or unsigned. */
 #define DVT_INT32(value) dvt_arg_int(DVT_ARG_INT32, value)
+/* A 64-bit integer: int64_t, long long, size_t. */
 #define DVT_INT64(value) dvt_arg_int(DVT_ARG_INT64, value)
+/* A float. */
 #define DVT_FLOAT(value) dvt_arg_real(DVT_ARG_FLOAT, value)
+/* A double. */
 #define DVT_DOUBLE(value) dvt_arg_real(DVT_ARG_DOUBLE, value)
 /* The arguments of a call, in the kernel's order: pointer and number. */
 #define DVT_ARGS(...) DVT_ARGS_OF(__VA_ARGS__)

@@ -191,6 +191,31 @@ typedef struct dvti_process_sums {
     void (*leave)(dvti_device *device, void *group, bool abort);
 } dvti_process_sums;
 
+/* Points in a device's queue, for dvt_event. */
+typedef struct dvti_marks {
+    /* Makes a mark after all work queued so far. */
+    dvt_status (*record)(dvti_device *device, const char *function, void **mark);
+    /* Sets *done when the queue has come to the mark, for which `wait` waits. */
+    dvt_status (*reached)(dvti_device *device, const char *function, void *mark, bool wait,
+                          bool *done);
+    /* Computes the time between two marks that the queue has come to. */
+    dvt_status (*elapsed)(dvti_device *device, const char *function, void *begin, void *end,
+                          double *milliseconds);
+    void (*drop)(dvti_device *device, void *mark); /* never fails */
+} dvti_marks;
+
+/* Host memory that the device reads and writes by itself (dvt_pinned.c). */
+typedef struct dvti_page_locked {
+    dvt_status (*acquire)(dvti_device *device, const char *function, int64_t bytes, void **out);
+    void (*release)(dvti_device *device, void *block); /* nothing reads it any more; never fails */
+    /* upload: `src` may change when it returns, or when the new *mark is reached. */
+    dvt_status (*upload)(dvti_device *device, void *dst, const void *src, int64_t bytes,
+                         void **mark);
+    dvt_status (*download)(dvti_device *device, void *dst, const void *src, int64_t bytes);
+    void (*settle)(dvti_device *device, void *mark); /* waits for a mark and drops it */
+    void (*drop)(dvti_device *device, void *mark);
+} dvti_page_locked;
+
 /* The functions of a device. All up to `wait` are required. A function that does not return DVT_OK
    has set the message by dvti_fail. */
 typedef struct dvti_backend {
@@ -241,6 +266,8 @@ typedef struct dvti_backend {
     void (*settle)(dvti_device *device, const void *at, int64_t bytes);
     /* Sums over processes. NULL: through host memory. */
     const dvti_process_sums *(*process_sums)(void);
+    const dvti_marks *(*marks)(void);        /* NULL: the queue is always empty */
+    const dvti_page_locked *(*pinned)(void); /* NULL: all host memory is alike */
 } dvti_backend;
 
 /* A kind of device in this build. Any thread may call any function at any time, but the library

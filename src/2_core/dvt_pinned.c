@@ -24,7 +24,7 @@ static void dvti_pinned_wait(dvti_pinned *block) {
     dvti_device *reader = block->reader;
     if (!reader)
         return;
-    reader->backend->pinned->settle(reader, block->mark);
+    reader->backend->pinned()->settle(reader, block->mark);
     block->reader = NULL;
     block->mark = NULL;
     while (*link != block)
@@ -39,7 +39,7 @@ static void dvti_pinned_release(void *user) {
     dvti_mutex_lock(&dvti_pinned_lock);
     dvti_pinned_wait(block);
     dvti_mutex_unlock(&dvti_pinned_lock);
-    block->device->backend->pinned->release(block->device, block->at);
+    block->device->backend->pinned()->release(block->device, block->at);
     dvti_device_end(block->device);
     dvti_free(block);
 }
@@ -108,9 +108,9 @@ DVTI_FN dvt_status dvti_pinned_upload(dvti_device *to, void *dst, const dvti_sto
     dvti_mutex_lock(&dvti_pinned_lock);
     if (block->reader && block->reader != to)
         dvti_pinned_wait(block);
-    status = to->backend->pinned->upload(to, dst, src, bytes, &mark);
+    status = to->backend->pinned()->upload(to, dst, src, bytes, &mark);
     if (status == DVT_OK && mark && block->reader) {
-        to->backend->pinned->drop(to, block->mark); /* the same queue: the new one comes later */
+        to->backend->pinned()->drop(to, block->mark); /* the same queue: the new one comes later */
         block->mark = mark;
     } else if (status == DVT_OK && mark) {
         dvti_atomic_add(&to->users, 1);
@@ -138,7 +138,7 @@ static dvt_array *dvti_pinned_array(const char *function, dvti_device *device, d
     }
     block->device = device;
     block->bytes = bytes;
-    if (device->backend->pinned->acquire(device, function, bytes, &block->at) != DVT_OK) {
+    if (device->backend->pinned()->acquire(device, function, bytes, &block->at) != DVT_OK) {
         dvti_free(block);
         return NULL;
     }
@@ -150,7 +150,7 @@ static dvt_array *dvti_pinned_array(const char *function, dvti_device *device, d
     memory.user = block;
     x = dvti_array_over(function, &memory, dvt_cpu());
     if (!x) {
-        device->backend->pinned->release(device, block->at);
+        device->backend->pinned()->release(device, block->at);
         dvti_free(block);
     }
     return x;
@@ -161,11 +161,6 @@ DVT_API dvt_array *dvt_empty_pinned(dvt_shape shape, dvt_dtype dtype, dvt_ctx ct
     dvti_device *device;
     dvt_array *x;
     int64_t bytes;
-    if (!dvti_dtype_ok(dtype)) {
-        dvti_fail(DVT_ERR_DTYPE, "%s: no dtype has the number %d; expected DVT_F32 to DVT_BOOL",
-                  function, (int)dtype);
-        return NULL;
-    }
     if (!dvti_nbytes(function, shape, dtype, &bytes))
         return NULL;
     device = dvti_device_begin(function, dvti_ctx(ctx));

@@ -12,7 +12,7 @@ struct dvt_event {
 static void dvti_queue_event_destroy(void *object) {
     dvt_event *event = (dvt_event *)object;
     if (event->mark)
-        event->device->backend->marks->drop(event->device, event->mark);
+        event->device->backend->marks()->drop(event->device, event->mark);
     dvti_device_end(event->device);
     dvti_small_free(event, sizeof *event);
 }
@@ -33,7 +33,7 @@ DVT_API dvt_event *dvt_event_record(dvt_ctx ctx) {
     event->mark = NULL;
     event->at = dvti_now();
     if ((device->backend->marks &&
-         device->backend->marks->record(device, function, &event->mark) != DVT_OK) ||
+         device->backend->marks()->record(device, function, &event->mark) != DVT_OK) ||
         !dvti_object_begin(event, dvti_queue_event_destroy, function)) {
         dvti_queue_event_destroy(event);
         return NULL;
@@ -48,7 +48,7 @@ static dvt_status dvti_queue_event_reached(const char *function, const dvt_event
         return DVT_OK;
     if (wait)
         dvti_atomic_add(&dvti_stats()->waits, 1);
-    return event->device->backend->marks->reached(event->device, function, event->mark, wait, done);
+    return event->device->backend->marks()->reached(event->device, function, event->mark, wait, done);
 }
 
 DVT_API bool dvt_event_done(dvt_event *event) {
@@ -88,7 +88,7 @@ DVT_API double dvt_event_elapsed(dvt_event *begin, dvt_event *end) {
         return milliseconds;
     if (!begin->mark)
         return (end->at - begin->at) * 1e3;
-    begin->device->backend->marks->elapsed(begin->device, function, begin->mark, end->mark,
+    begin->device->backend->marks()->elapsed(begin->device, function, begin->mark, end->mark,
                                            &milliseconds);
     return milliseconds;
 }

@@ -93,7 +93,10 @@ static DVTI_RARE dvt_status dvti_launch_heard(dvti_device *device, dvti_launch *
 
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
     const dvti_backend *backend = device->backend;
-    dvt_status status =
+    dvt_status status;
+    if (dvti_pinned_busy() && device->ctx.type == DVT_DEVICE_CPU)
+        dvti_pinned_settle_launch(launch);
+    status =
         dvti_listened() ? dvti_launch_heard(device, launch) : dvti_launch_in_mode(device, launch);
     if (status != DVT_OK)
         return status;

@@ -6,8 +6,7 @@
    lock is touched, since the thread may have held it. */
 #include "3_cpu/dvt_virtual.h"
 
-/* Returns an error in a forked child and for a lost device. */
-static dvt_status dvti_virtual_usable(dvti_device *device, const char *what) {
+DVTI_FN dvt_status dvti_virtual_usable(dvti_device *device, const char *what) {
     dvti_virtual *v = dvti_virtual_of(device);
     char reason[sizeof v->lost_text];
     bool lost;
@@ -33,11 +32,16 @@ static dvt_status dvti_virtual_usable(dvti_device *device, const char *what) {
 static dvt_status dvti_virtual_wait(dvti_device *device) {
     dvti_virtual *v = dvti_virtual_of(device);
     dvt_status status = dvti_virtual_usable(device, "waiting");
-    char text[sizeof v->pending_text];
     if (status != DVT_OK)
         return status;
     dvti_virtual_await(v, dvti_virtual_now(v));
     dvti_virtual_catch_up(v);
+    return dvti_virtual_pending(v);
+}
+
+DVTI_FN dvt_status dvti_virtual_pending(dvti_virtual *v) {
+    char text[sizeof v->pending_text];
+    dvt_status status;
     dvti_mutex_lock(&v->lock);
     status = v->pending;
     v->pending = DVT_OK;
@@ -297,6 +301,8 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
                                                   false,
                                                   NULL,
                                                   dvti_virtual_settle,
+                                                  NULL,
+                                                  dvti_virtual_marks,
                                                   NULL};
 
 /* ---- opening and closing ---- */

@@ -280,7 +280,9 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          true,
                                          dvti_cuda_borrow,
                                          dvti_cuda_settle_borrowed,
-                                         dvti_cuda_process_sums};
+                                         dvti_cuda_process_sums,
+                                         dvti_cuda_marks,
+                                         dvti_cuda_page_locked};
     return &backend;
 }
 
