@@ -1881,6 +1881,16 @@ DVT_API dvt_status dvt_cuda_order_before(void *stream, dvt_ctx ctx);
    Copies: never. Waits: no. Owns: x. Errors: CONTEXT (x is not on a CUDA GPU), and earlier failures
    of the GPU; 0 is returned. */
 DVT_API uint64_t dvt_cuda_address(dvt_array *x);
+/* Makes an array of cpu() in memory that is page-locked for copies to and from a CUDA GPU, without
+   setting its values. With ctx a virtual GPU or cpu(), this is dvt_empty on cpu().
+   Copies of more than 64 KiB need no staging buffer. A copy to a GPU returns at once, and operations
+   of cpu() that write the array wait for it. dvt_data waits too, and from then on every copy waits
+   until it has read the memory, because the caller may write to it at any time. A copy from a GPU
+   waits, as into any array. Use few and keep them: the memory cannot be swapped out, and making one
+   takes long. After fork the child may not copy from it to a GPU, as with any array.
+   Waits: no; its release, for copies from it.  Owns: the innermost scope. Errors: SHAPE, DTYPE,
+   NO_DEVICE, HOST_MEMORY, FORKED. */
+DVT_API dvt_array *dvt_empty_pinned(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
 /* ==== end dvt_gpu.h ==== */
 /* ==== begin src/0_api/dvt_kernel.h ==== */
 /* [dvt:kernel] CUDA kernels of the program. They use the compiler, the cache on disk, the stream
@@ -1905,10 +1915,10 @@ typedef struct dvt_kernel dvt_kernel; /* a kernel of the program */
 /* What an argument is. The zero value is none, and refused. */
 typedef enum dvt_arg_kind {
 	DVT_ARG_NONE,
-	DVT_ARG_IN,    /* an array that the kernel reads */
-	DVT_ARG_OUT,   /* an array that it writes, every element */
-	DVT_ARG_INOUT, /* an array that it reads and writes, or writes in part */
-	DVT_ARG_INT32, /* scalars: int32_t, int64_t, float, double */
+	DVT_ARG_IN, /* arrays */
+	DVT_ARG_OUT,
+	DVT_ARG_INOUT,
+	DVT_ARG_INT32, /* scalars */
 	DVT_ARG_INT64,
 	DVT_ARG_FLOAT,
 	DVT_ARG_DOUBLE
@@ -1922,12 +1932,19 @@ typedef struct dvt_kernel_arg {
 	double f;
 } dvt_kernel_arg;
 
+/* An array that the kernel reads. */
 #define DVT_IN(x) dvt_arg_array(DVT_ARG_IN, x)
+/* An array that it writes, every element. */
 #define DVT_OUT(x) dvt_arg_array(DVT_ARG_OUT, x)
+/* An array that it reads and writes, or writes in part. */
 #define DVT_INOUT(x) dvt_arg_array(DVT_ARG_INOUT, x)
+/* An int or unsigned. */
 #define DVT_INT32(value) dvt_arg_int(DVT_ARG_INT32, value)
+/* A 64-bit integer: int64_t, long long, size_t. */
 #define DVT_INT64(value) dvt_arg_int(DVT_ARG_INT64, value)
+/* A float. */
 #define DVT_FLOAT(value) dvt_arg_real(DVT_ARG_FLOAT, value)
+/* A double. */
 #define DVT_DOUBLE(value) dvt_arg_real(DVT_ARG_DOUBLE, value)
 /* The arguments of a call, in the kernel's order: pointer and number. */
 #define DVT_ARGS(...) DVT_ARGS_OF(__VA_ARGS__)
@@ -3263,6 +3280,38 @@ DVT_API dvt_status dvt_board_image(dvt_board *board, const char *tag, dvt_array 
 DVT_API dvt_status dvt_board_text(dvt_board *board, const char *tag, const char *text,
 								  int64_t step);
 /* ==== end dvt_report.h ==== */
+/* ==== begin src/0_api/dvt_profile.h ==== */
+/* [dvt:profile] Points in a context's work with their times, and named ranges for profilers. */
+
+/* A point in the work of a context. It never changes, so any thread may use it. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/0_api/dvt_profile.h"
+#endif
+typedef struct dvt_event dvt_event;
+/* Records the point after all work that was started on ctx so far. On cpu() that work is done, and
+   the point is now.
+   Waits: no.  Owns: the innermost scope. Errors: NO_DEVICE, HOST_MEMORY, and earlier failures of
+   the device. */
+DVT_API dvt_event *dvt_event_record(dvt_ctx ctx);
+/* Returns whether the work up to the event is done. Waits: no.  Errors: earlier failures of the
+   device; false is returned. */
+DVT_API bool dvt_event_done(dvt_event *event);
+/* Waits until the work up to the event is done; later work may still be running. Errors: as
+   dvt_wait. */
+DVT_API dvt_status dvt_event_wait(dvt_event *event);
+/* Returns the milliseconds between two events of one device, negative if `end` came first. On a GPU
+   its own clock measures them, to half a microsecond.
+   Waits: for both.  Errors: CONTEXT (two devices), and as dvt_wait; NaN is returned. */
+DVT_API double dvt_event_elapsed(dvt_event *begin, dvt_event *end);
+
+/* Begin and end a named range of this thread, which may contain others. Nsight Systems and other
+   tools that set NVTX_INJECTION64_PATH show it, and so does a trace (dvt_trace_begin), where names
+   are cut after 47 bytes and the 16 outermost ranges count. Without both, a call takes nanoseconds.
+   Ranges say what the thread does, not what a GPU does later.
+   Waits: no.  Errors: NULL_ARGUMENT, VALUE (no range of this thread has begun). */
+DVT_API dvt_status dvt_range_push(const char *name);
+DVT_API dvt_status dvt_range_pop(void);
+/* ==== end dvt_profile.h ==== */
 /* ==== begin src/0_api/dvt_macros.h ==== */
 /* [dvt:macros] Expansions of the macros above. Programs do not call these directly. */
 
@@ -3477,7 +3526,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #endif
 /* ==== end dvt_macros.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 27 "src/0_api/dvt_api.h"
+#line 28 "src/0_api/dvt_api.h"
 #endif
 #endif
 /* ==== end dvt_api.h ==== */
@@ -3578,6 +3627,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_cuda_order_after
 #undef dvt_cuda_order_before
 #undef dvt_cuda_address
+#undef dvt_empty_pinned
 #undef dvt_print
 #undef dvt_print_file
 #undef dvt_format
@@ -3935,6 +3985,10 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_rms_norm
 #undef dvt_group_norm
 #undef dvt_instance_norm
+#undef dvt_event_record
+#undef dvt_event_wait
+#undef dvt_range_push
+#undef dvt_range_pop
 #undef dvt_uniform
 #undef dvt_normal
 #undef dvt_randint
@@ -9223,6 +9277,31 @@ typedef struct dvti_process_sums {
 	void (*leave)(dvti_device *device, void *group, bool abort);
 } dvti_process_sums;
 
+/* Points in a device's queue, for dvt_event. */
+typedef struct dvti_marks {
+	/* Makes a mark after all work queued so far. */
+	dvt_status (*record)(dvti_device *device, const char *function, void **mark);
+	/* Sets *done when the queue has come to the mark, for which `wait` waits. */
+	dvt_status (*reached)(dvti_device *device, const char *function, void *mark, bool wait,
+						  bool *done);
+	/* Computes the time between two marks that the queue has come to. */
+	dvt_status (*elapsed)(dvti_device *device, const char *function, void *begin, void *end,
+						  double *milliseconds);
+	void (*drop)(dvti_device *device, void *mark); /* never fails */
+} dvti_marks;
+
+/* Host memory that the device reads and writes by itself (dvt_pinned.c). */
+typedef struct dvti_page_locked {
+	dvt_status (*acquire)(dvti_device *device, const char *function, int64_t bytes, void **out);
+	void (*release)(dvti_device *device, void *block); /* nothing reads it any more; never fails */
+	/* upload: `src` may change when it returns, or when the new *mark is reached. */
+	dvt_status (*upload)(dvti_device *device, void *dst, const void *src, int64_t bytes,
+						 void **mark);
+	dvt_status (*download)(dvti_device *device, void *dst, const void *src, int64_t bytes);
+	void (*settle)(dvti_device *device, void *mark); /* waits for a mark and drops it */
+	void (*drop)(dvti_device *device, void *mark);
+} dvti_page_locked;
+
 /* The functions of a device. All up to `wait` are required. A function that does not return DVT_OK
    has set the message by dvti_fail. */
 typedef struct dvti_backend {
@@ -9273,6 +9352,8 @@ typedef struct dvti_backend {
 	void (*settle)(dvti_device *device, const void *at, int64_t bytes);
 	/* Sums over processes. NULL: through host memory. */
 	const dvti_process_sums *(*process_sums)(void);
+	const dvti_marks *(*marks)(void);        /* NULL: the queue is always empty */
+	const dvti_page_locked *(*pinned)(void); /* NULL: all host memory is alike */
 } dvti_backend;
 
 /* A kind of device in this build. Any thread may call any function at any time, but the library
@@ -9619,6 +9700,18 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
 DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst);
 DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x);
 
+/* ---- page-locked arrays of cpu(), which a GPU may still be reading (dvt_pinned.c) ---- */
+DVTI_FN bool dvti_is_pinned(const dvti_storage *storage);
+/* Waits until the memory may be written. Does nothing for other storages. */
+DVTI_FN void dvti_pinned_settle(const dvti_storage *storage);
+/* Returns whether any memory is being read: one relaxed load. */
+DVTI_FN bool dvti_pinned_busy(void);
+/* Waits until a launch on cpu() may write its results. */
+DVTI_FN void dvti_pinned_settle_launch(const dvti_launch *launch);
+/* Uploads from page-locked memory. */
+DVTI_FN dvt_status dvti_pinned_upload(dvti_device *to, void *dst, const dvti_storage *from,
+									  const void *src, int64_t bytes);
+
 /* ---- events: what threads and devices do, for traces and summaries (dvt_event.c) ---- */
 typedef enum dvti_event_kind {
 	DVTI_EVENT_LAUNCH,  /* this thread started a kernel; on cpu() it is done */
@@ -9626,6 +9719,7 @@ typedef enum dvti_event_kind {
 	DVTI_EVENT_COPY,    /* this thread copied from `from` to ctx, or queued the copy */
 	DVTI_EVENT_WAIT,    /* this thread waited for ctx */
 	DVTI_EVENT_COMPILE, /* this thread compiled a kernel */
+	DVTI_EVENT_RANGE,   /* a range of this thread has ended (dvt_range_pop) */
 	DVTI_EVENT_NOTE     /* the public call of this thread at name:line has ended */
 } dvti_event_kind;
 
@@ -10102,6 +10196,7 @@ DVT_API void *dvt_data(dvt_array *x) {
 	}
 	if (dvt_wait(x) != DVT_OK)
 		return NULL;
+	dvti_pinned_settle(x->storage);
 	dvti_atomic_store(&x->storage->shown, 1);
 	return dvti_view_of(x).data;
 }
@@ -11313,7 +11408,9 @@ static const dvti_backend dvti_meta_backend = {"meta",
 											   false,
 											   NULL,
 											   NULL,
-											   NULL};
+											   NULL,
+												  NULL,
+												  NULL};
 
 static void dvti_meta_describe(int index, const dvti_device *device, dvt_device_info *out) {
 	(void)index;
@@ -11370,6 +11467,441 @@ DVTI_FN dvti_meta_state dvti_meta_swap(dvti_meta_state state) {
 }
 #endif
 /* ==== end dvt_meta.c ==== */
+/* ==== begin src/2_core/dvt_pinned.c ==== */
+/* Arrays of cpu() in page-locked memory. A GPU copies from it by itself, after the call of the copy
+   has returned. So whoever may write the memory waits for these copies first: kernels of cpu(),
+   copies into it, dvt_data, and its release. A caller who has its address may write at any time;
+   then the copy itself waits. */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/2_core/dvt_pinned.c"
+#endif
+
+typedef struct dvti_pinned {
+	struct dvti_pinned *next; /* of those that are being read */
+	dvti_device *device;      /* that has allocated it; kept in use */
+	void *at;
+	int64_t bytes;
+	dvti_device *reader; /* NULL: none; a device is kept in use */
+	void *mark;          /* the copy's end in its queue */
+} dvti_pinned;
+
+static dvti_mutex dvti_pinned_lock = DVTI_MUTEX_INIT;
+static dvti_pinned *dvti_pinned_read; /* blocks with a reader */
+static dvti_atomic dvti_pinned_reads; /* their number */
+
+/* Waits for the reader of a block. The caller holds the lock. A failure of the reader is left for
+   its next wait; it reads no more. */
+static void dvti_pinned_wait(dvti_pinned *block) {
+	dvti_pinned **link = &dvti_pinned_read;
+	dvti_device *reader = block->reader;
+	if (!reader)
+		return;
+	reader->backend->pinned()->settle(reader, block->mark);
+	block->reader = NULL;
+	block->mark = NULL;
+	while (*link != block)
+		link = &(*link)->next;
+	*link = block->next;
+	dvti_atomic_add(&dvti_pinned_reads, -1);
+	dvti_device_end(reader);
+}
+
+static void dvti_pinned_release(void *user) {
+	dvti_pinned *block = (dvti_pinned *)user;
+	dvti_mutex_lock(&dvti_pinned_lock);
+	dvti_pinned_wait(block);
+	dvti_mutex_unlock(&dvti_pinned_lock);
+	block->device->backend->pinned()->release(block->device, block->at);
+	dvti_device_end(block->device);
+	dvti_free(block);
+}
+
+static dvti_pinned *dvti_pinned_of(const dvti_storage *storage) {
+	return storage->release == dvti_pinned_release ? (dvti_pinned *)storage->user : NULL;
+}
+
+DVTI_FN bool dvti_is_pinned(const dvti_storage *storage) {
+	return dvti_pinned_of(storage) != NULL;
+}
+
+DVTI_FN void dvti_pinned_settle(const dvti_storage *storage) {
+	dvti_pinned *block = dvti_pinned_of(storage);
+	if (!block || !dvti_atomic_load(&dvti_pinned_reads))
+		return;
+	dvti_mutex_lock(&dvti_pinned_lock);
+	dvti_pinned_wait(block);
+	dvti_mutex_unlock(&dvti_pinned_lock);
+}
+
+/* Returns whether a launch may write the block. Kernels with lists of arrays of their own count as
+   writers. */
+static bool dvti_pinned_written(const dvti_pinned *block, const dvti_launch *launch) {
+	const uintptr_t begin = (uintptr_t)block->at, end = begin + (uintptr_t)block->bytes;
+	int k, axis;
+	if (launch->updates || launch->custom)
+		return true;
+	for (k = 0; k < launch->n_out; k++) {
+		const dvti_view *view = &launch->out[k];
+		const int64_t size = dvt_dtype_size(view->dtype);
+		uintptr_t low = (uintptr_t)view->data, high = low + (uintptr_t)size;
+		for (axis = 0; axis < view->ndim && view->dim[axis] > 0; axis++) {
+			const int64_t reach = (view->dim[axis] - 1) * view->stride[axis] * size;
+			if (reach < 0)
+				low -= (uintptr_t)-reach;
+			else
+				high += (uintptr_t)reach;
+		}
+		if (view->data && low < end && begin < high)
+			return true;
+	}
+	return false;
+}
+
+DVTI_FN DVTI_RARE void dvti_pinned_settle_launch(const dvti_launch *launch) {
+	dvti_pinned *block, *next;
+	dvti_mutex_lock(&dvti_pinned_lock);
+	for (block = dvti_pinned_read; block; block = next) {
+		next = block->next;
+		if (dvti_pinned_written(block, launch))
+			dvti_pinned_wait(block);
+	}
+	dvti_mutex_unlock(&dvti_pinned_lock);
+}
+
+DVTI_FN bool dvti_pinned_busy(void) {
+	return dvti_atomic_peek(&dvti_pinned_reads) != 0;
+}
+
+DVTI_FN dvt_status dvti_pinned_upload(dvti_device *to, void *dst, const dvti_storage *from,
+									  const void *src, int64_t bytes) {
+	dvti_pinned *block = dvti_pinned_of(from);
+	void *mark = NULL;
+	dvt_status status;
+	dvti_mutex_lock(&dvti_pinned_lock);
+	if (block->reader && block->reader != to)
+		dvti_pinned_wait(block);
+	status = to->backend->pinned()->upload(to, dst, src, bytes, &mark);
+	if (status == DVT_OK && mark && block->reader) {
+		to->backend->pinned()->drop(to, block->mark); /* the same queue: the new one comes later */
+		block->mark = mark;
+	} else if (status == DVT_OK && mark) {
+		dvti_atomic_add(&to->users, 1);
+		block->reader = to;
+		block->mark = mark;
+		block->next = dvti_pinned_read;
+		dvti_pinned_read = block;
+		dvti_atomic_add(&dvti_pinned_reads, 1);
+	}
+	if (dvti_atomic_load(&from->shown))
+		dvti_pinned_wait(block);
+	dvti_mutex_unlock(&dvti_pinned_lock);
+	return status;
+}
+
+/* ---- creation ---- */
+static dvt_array *dvti_pinned_array(const char *function, dvti_device *device, dvt_shape shape,
+									dvt_dtype dtype, int64_t bytes) {
+	dvti_pinned *block = (dvti_pinned *)dvti_alloc_zero(sizeof *block);
+	dvti_memory memory;
+	dvt_array *x;
+	if (!block) {
+		dvti_fail_memory(function, (int64_t)sizeof *block);
+		return NULL;
+	}
+	block->device = device;
+	block->bytes = bytes;
+	if (device->backend->pinned()->acquire(device, function, bytes, &block->at) != DVT_OK) {
+		dvti_free(block);
+		return NULL;
+	}
+	memset(&memory, 0, sizeof memory);
+	memory.data = block->at;
+	memory.shape = shape;
+	memory.dtype = dtype;
+	memory.release = dvti_pinned_release;
+	memory.user = block;
+	x = dvti_array_over(function, &memory, dvt_cpu());
+	if (!x) {
+		device->backend->pinned()->release(device, block->at);
+		dvti_free(block);
+	}
+	return x;
+}
+
+DVT_API dvt_array *dvt_empty_pinned(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+	static const char *const function = "dvt_empty_pinned";
+	dvti_device *device;
+	dvt_array *x;
+	int64_t bytes;
+	if (!dvti_nbytes(function, shape, dtype, &bytes))
+		return NULL;
+	device = dvti_device_begin(function, dvti_ctx(ctx));
+	if (!device)
+		return NULL;
+	if (device->backend->pinned && bytes > 0) {
+		x = dvti_pinned_array(function, device, shape, dtype, bytes);
+		if (!x)
+			dvti_device_end(device);
+		return x;
+	}
+	dvti_device_end(device);
+	return dvti_array_new(function, shape, dtype, dvt_cpu());
+}
+/* ==== end dvt_pinned.c ==== */
+/* ==== begin src/2_core/dvt_queue_event.c ==== */
+/* Events of the program (dvt_event): points in the queue of a device. The device stays in use while
+   an event of it exists, as with arrays. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/dvt_queue_event.c"
+#endif
+
+struct dvt_event {
+	dvti_object object;
+	dvti_device *device;
+	void *mark; /* NULL: the queue is always empty */
+	double at;  /* the time without a mark */
+};
+
+static void dvti_queue_event_destroy(void *object) {
+	dvt_event *event = (dvt_event *)object;
+	if (event->mark)
+		event->device->backend->marks()->drop(event->device, event->mark);
+	dvti_device_end(event->device);
+	dvti_small_free(event, sizeof *event);
+}
+
+DVT_API dvt_event *dvt_event_record(dvt_ctx ctx) {
+	static const char *const function = "dvt_event_record";
+	dvti_device *device = dvti_device_begin(function, dvti_ctx(ctx));
+	dvt_event *event;
+	if (!device)
+		return NULL;
+	event = (dvt_event *)dvti_small_alloc(sizeof *event);
+	if (!event) {
+		dvti_fail_memory(function, (int64_t)sizeof *event);
+		dvti_device_end(device);
+		return NULL;
+	}
+	event->device = device;
+	event->mark = NULL;
+	event->at = dvti_now();
+	if ((device->backend->marks &&
+		 device->backend->marks()->record(device, function, &event->mark) != DVT_OK) ||
+		!dvti_object_begin(event, dvti_queue_event_destroy, function)) {
+		dvti_queue_event_destroy(event);
+		return NULL;
+	}
+	return event;
+}
+
+static dvt_status dvti_queue_event_reached(const char *function, const dvt_event *event, bool wait,
+										   bool *done) {
+	*done = true;
+	if (!event->mark)
+		return DVT_OK;
+	if (wait)
+		dvti_atomic_add(&dvti_stats()->waits, 1);
+	return event->device->backend->marks()->reached(event->device, function, event->mark, wait, done);
+}
+
+DVT_API bool dvt_event_done(dvt_event *event) {
+	bool done = false;
+	if (!event) {
+		dvti_null("dvt_event_done", "event");
+		return false;
+	}
+	return dvti_queue_event_reached("dvt_event_done", event, false, &done) == DVT_OK && done;
+}
+
+DVT_API dvt_status dvt_event_wait(dvt_event *event) {
+	bool done;
+	return event ? dvti_queue_event_reached("dvt_event_wait", event, true, &done)
+				 : dvti_null("dvt_event_wait", "event");
+}
+
+DVT_API double dvt_event_elapsed(dvt_event *begin, dvt_event *end) {
+	static const char *const function = "dvt_event_elapsed";
+	double milliseconds = (double)NAN;
+	bool done;
+	if (!begin || !end) {
+		dvti_null(function, begin ? "end" : "begin");
+		return milliseconds;
+	}
+	if (begin->device != end->device) {
+		char *first = dvti_name_buffer();
+		snprintf(first, DVTI_NAME_SIZE, "%s", dvt_ctx_name(begin->device->ctx));
+		dvti_fail(DVT_ERR_CONTEXT,
+				  "%s: begin is an event of %s and end one of %s, which have different clocks; "
+				  "record both on one context",
+				  function, first, dvt_ctx_name(end->device->ctx));
+		return milliseconds;
+	}
+	if (dvti_queue_event_reached(function, begin, true, &done) != DVT_OK ||
+		dvti_queue_event_reached(function, end, true, &done) != DVT_OK)
+		return milliseconds;
+	if (!begin->mark)
+		return (end->at - begin->at) * 1e3;
+	begin->device->backend->marks()->elapsed(begin->device, function, begin->mark, end->mark,
+										   &milliseconds);
+	return milliseconds;
+}
+/* ==== end dvt_queue_event.c ==== */
+/* ==== begin src/2_core/dvt_range.c ==== */
+/* Named ranges of threads: for traces, and for tools by NVTX without its headers.
+
+   NVTX 3 is a protocol between a program and a tool in its process. The tool's library is named by
+   NVTX_INJECTION64_PATH. Its function InitializeInjectionNvtx2 receives a function that returns
+   tables of the program by number, and from them takes the places where it stores its callbacks.
+   Source: nvtx3/nvtxDetail/nvtxTypes.h, nvtxInit.h and nvtxImpl.h of CUDA 13.0. */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/2_core/dvt_range.c"
+#endif
+
+#if !defined(DEVTENSOR_NO_CUDA)
+
+typedef void (*dvti_nvtx_function)(void);
+
+enum {
+	DVTI_NVTX_CALLBACKS = 1, /* numbers of tables */
+	DVTI_NVTX_VERSION = 3,
+	DVTI_NVTX_CORE = 1, /* the only module here */
+	DVTI_NVTX_PUSH = 9, /* its functions, from 1 */
+	DVTI_NVTX_POP = 11,
+	DVTI_NVTX_FUNCTIONS = 15
+};
+
+static dvti_nvtx_function dvti_nvtx_callback[DVTI_NVTX_FUNCTIONS + 1]; /* set by the tool */
+static dvti_nvtx_function *dvti_nvtx_place[DVTI_NVTX_FUNCTIONS + 2];   /* 0 and the last: NULL */
+
+static int dvti_nvtx_places(int module, dvti_nvtx_function ***places, unsigned *n) {
+	if (module != DVTI_NVTX_CORE)
+		return 0;
+	if (places)
+		*places = dvti_nvtx_place;
+	if (n)
+		*n = DVTI_NVTX_FUNCTIONS + 1;
+	return 1;
+}
+
+static void dvti_nvtx_set_version(uint32_t version) {
+	(void)version;
+}
+
+static const void *dvti_nvtx_table(uint32_t number) {
+	static const struct {
+		size_t size;
+		int (*places)(int module, dvti_nvtx_function ***places, unsigned *n);
+	} callbacks = {sizeof callbacks, dvti_nvtx_places};
+
+	static const struct {
+		size_t size;
+		uint32_t version, reserved;
+		void (*set_version)(uint32_t version);
+	} version = {sizeof version, 3, 0, dvti_nvtx_set_version};
+
+	return number == DVTI_NVTX_CALLBACKS ? (const void *)&callbacks
+		   : number == DVTI_NVTX_VERSION ? (const void *)&version
+										 : NULL;
+}
+
+/* A tool that fails is left alone: the library stays loaded, without callbacks. */
+static void dvti_nvtx_load(void) {
+	const char *path = dvti_env("NVTX_INJECTION64_PATH");
+	void *library = path ? dvti_library_open(path) : NULL, *symbol;
+	int (*begin)(const void *(*table)(uint32_t number)) = NULL;
+	int i;
+	if (!library)
+		return;
+	symbol = dvti_library_symbol(library, "InitializeInjectionNvtx2");
+	if (!symbol)
+		return;
+	for (i = 1; i <= DVTI_NVTX_FUNCTIONS; i++)
+		dvti_nvtx_place[i] = &dvti_nvtx_callback[i];
+	memcpy(&begin, &symbol, sizeof begin);
+	if (!begin(dvti_nvtx_table))
+		memset(dvti_nvtx_callback, 0, sizeof dvti_nvtx_callback);
+}
+
+static dvti_nvtx_function dvti_nvtx(int number) {
+	static dvti_mutex lock = DVTI_MUTEX_INIT;
+	static dvti_atomic tried;
+	if (!dvti_atomic_load(&tried)) {
+		dvti_mutex_lock(&lock);
+		if (!dvti_atomic_load(&tried)) {
+			dvti_nvtx_load();
+			dvti_atomic_publish(&tried, 1);
+		}
+		dvti_mutex_unlock(&lock);
+	}
+	return dvti_nvtx_callback[number];
+}
+
+static void dvti_nvtx_push(const char *name) {
+	const dvti_nvtx_function function = dvti_nvtx(DVTI_NVTX_PUSH);
+	if (function)
+		((int (*)(const char *))function)(name);
+}
+
+static void dvti_nvtx_pop(void) {
+	const dvti_nvtx_function function = dvti_nvtx(DVTI_NVTX_POP);
+	if (function)
+		((int (*)(void))function)();
+}
+
+#else
+
+static void dvti_nvtx_push(const char *name) {
+	(void)name;
+}
+
+static void dvti_nvtx_pop(void) {
+}
+
+#endif
+
+/* ---- the ranges of this thread ---- */
+#define DVTI_RANGES 16
+#define DVTI_RANGE_NAME 48
+
+static DVTI_TLS struct {
+	int depth; /* may exceed DVTI_RANGES */
+	double begin[DVTI_RANGES];
+	char name[DVTI_RANGES][DVTI_RANGE_NAME];
+} dvti_ranges;
+
+DVT_API dvt_status dvt_range_push(const char *name) {
+	const int i = dvti_ranges.depth;
+	if (!name)
+		return dvti_null("dvt_range_push", "name");
+	dvti_nvtx_push(name);
+	if (i < DVTI_RANGES) {
+		dvti_ranges.begin[i] = dvti_listened() ? dvti_now() : -1;
+		snprintf(dvti_ranges.name[i], DVTI_RANGE_NAME, "%s", name);
+	}
+	dvti_ranges.depth++;
+	return DVT_OK;
+}
+
+DVT_API dvt_status dvt_range_pop(void) {
+	int i;
+	if (dvti_ranges.depth == 0)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "dvt_range_pop: no range of this thread has begun; expected "
+						 "a dvt_range_push before: call both once for each range");
+	dvti_nvtx_pop();
+	i = --dvti_ranges.depth;
+	/* A range that began before the trace is not in it. */
+	if (i < DVTI_RANGES && dvti_listened() && dvti_ranges.begin[i] >= 0) {
+		dvti_event event = dvti_event_begin(DVTI_EVENT_RANGE, dvti_ranges.name[i], dvt_cpu());
+		event.begin = dvti_ranges.begin[i];
+		dvti_event_end(&event);
+	}
+	return DVT_OK;
+}
+
+#undef DVTI_RANGES
+#undef DVTI_RANGE_NAME
+/* ==== end dvt_range.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -11442,12 +11974,18 @@ static dvt_status dvti_copy_bytes_in_mode(dvt_array *dst, dvt_array *src) {
 	if (from->ctx.type == DVT_DEVICE_CPU) {
 		dvti_atomic_add(&c->to_device_count, 1);
 		dvti_atomic_add(&c->to_device_bytes, bytes);
+		if (dvti_is_pinned(src->storage) && to->backend->pinned)
+			return dvti_pinned_upload(to, d, src->storage, s, bytes);
 		return to->backend->upload(to, d, s, bytes);
 	}
 	if (to->ctx.type == DVT_DEVICE_CPU) {
 		dvti_atomic_add(&c->to_host_count, 1);
 		dvti_atomic_add(&c->to_host_bytes, bytes);
 		dvti_atomic_add(&c->waits, 1);
+		if (dvti_is_pinned(dst->storage) && from->backend->pinned) {
+			dvti_pinned_settle(dst->storage);
+			return from->backend->pinned()->download(from, d, s, bytes);
+		}
 		return from->backend->download(from, d, s, bytes);
 	}
 	dvti_atomic_add(&c->between_count, 1);
@@ -11574,6 +12112,8 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
 	}
 	begin = dvti_listened() ? dvti_now() : 0;
 	mode = dvti_float_mode_begin();
+	if (landed)
+		dvti_pinned_settle(landed->storage);
 	status = landed ? device->backend->upload(device, dvti_view_of(landed).data, src, bytes)
 					: dvti_failure();
 	dvti_float_mode_end(&mode);
@@ -12063,7 +12603,10 @@ static DVTI_RARE dvt_status dvti_launch_heard(dvti_device *device, dvti_launch *
 
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
 	const dvti_backend *backend = device->backend;
-	dvt_status status =
+	dvt_status status;
+	if (dvti_pinned_busy() && device->ctx.type == DVT_DEVICE_CPU)
+		dvti_pinned_settle_launch(launch);
+	status =
 		dvti_listened() ? dvti_launch_heard(device, launch) : dvti_launch_in_mode(device, launch);
 	if (status != DVT_OK)
 		return status;
@@ -14146,7 +14689,8 @@ typedef enum dvti_command_kind {
 	DVTI_COMMAND_LAUNCH,  /* `staging`: its dvti_custom, or NULL */
 	DVTI_COMMAND_COPY,    /* src to dst; src may be bytes[], or `staging`, which is freed */
 	DVTI_COMMAND_RELEASE, /* returns dst to the heap */
-	DVTI_COMMAND_AWAIT    /* only waits for `after` */
+	DVTI_COMMAND_AWAIT,   /* only waits for `after` */
+	DVTI_COMMAND_MARK     /* sets the time of dst, a dvti_virtual_mark */
 } dvti_command_kind;
 
 typedef struct dvti_command {
@@ -14187,6 +14731,21 @@ typedef struct dvti_virtual {
 static inline dvti_virtual *dvti_virtual_of(dvti_device *device) {
 	return (dvti_virtual *)device->impl;
 }
+
+/* A point in a queue. The event and the queued command have a reference each. */
+typedef struct dvti_virtual_mark {
+	dvti_atomic references;
+	int64_t number; /* of its command */
+	double at;      /* dvti_now() when the queue came to it */
+} dvti_virtual_mark;
+
+DVTI_FN const dvti_marks *dvti_virtual_marks(void);
+/* Sets the time of the mark and drops the command's reference. */
+DVTI_FN void dvti_virtual_mark_reached(dvti_virtual_mark *mark);
+/* Returns an error in a forked child and for a lost device. */
+DVTI_FN dvt_status dvti_virtual_usable(dvti_device *device, const char *what);
+/* Returns the error that the next wait has to report, and forgets it. */
+DVTI_FN dvt_status dvti_virtual_pending(dvti_virtual *v);
 
 static inline bool dvti_virtual_forked(const dvti_virtual *v) {
 	return v->process != dvti_process_id();
@@ -23107,6 +23666,8 @@ static dvt_status dvti_cpu_open(dvti_device *device, int index) {
 										 false,
 										 NULL,
 										 NULL,
+										 NULL,
+										 NULL,
 										 NULL};
 	(void)index;
 	dvti_heap_open(&dvti_cpu_heap);
@@ -23435,8 +23996,7 @@ DVTI_FN void dvti_cpu_notes(dvti_text *text) {
 #line 7 "src/3_cpu/dvt_virtual.c"
 #endif
 
-/* Returns an error in a forked child and for a lost device. */
-static dvt_status dvti_virtual_usable(dvti_device *device, const char *what) {
+DVTI_FN dvt_status dvti_virtual_usable(dvti_device *device, const char *what) {
 	dvti_virtual *v = dvti_virtual_of(device);
 	char reason[sizeof v->lost_text];
 	bool lost;
@@ -23462,11 +24022,16 @@ static dvt_status dvti_virtual_usable(dvti_device *device, const char *what) {
 static dvt_status dvti_virtual_wait(dvti_device *device) {
 	dvti_virtual *v = dvti_virtual_of(device);
 	dvt_status status = dvti_virtual_usable(device, "waiting");
-	char text[sizeof v->pending_text];
 	if (status != DVT_OK)
 		return status;
 	dvti_virtual_await(v, dvti_virtual_now(v));
 	dvti_virtual_catch_up(v);
+	return dvti_virtual_pending(v);
+}
+
+DVTI_FN dvt_status dvti_virtual_pending(dvti_virtual *v) {
+	char text[sizeof v->pending_text];
+	dvt_status status;
 	dvti_mutex_lock(&v->lock);
 	status = v->pending;
 	v->pending = DVT_OK;
@@ -23726,6 +24291,8 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
 												  false,
 												  NULL,
 												  dvti_virtual_settle,
+												  NULL,
+												  dvti_virtual_marks,
 												  NULL};
 
 /* ---- opening and closing ---- */
@@ -23793,6 +24360,78 @@ DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void) {
 	return &kind;
 }
 /* ==== end dvt_virtual.c ==== */
+/* ==== begin src/3_cpu/dvt_virtual_mark.c ==== */
+/* Points in the queue of a virtual GPU: their times are those of the real clock, which modeled work
+   takes too. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/dvt_virtual_mark.c"
+#endif
+
+static void dvti_virtual_mark_unref(dvti_virtual_mark *mark) {
+	if (dvti_atomic_add(&mark->references, -1) == 0)
+		dvti_free(mark);
+}
+
+DVTI_FN void dvti_virtual_mark_reached(dvti_virtual_mark *mark) {
+	mark->at = dvti_now();
+	dvti_virtual_mark_unref(mark);
+}
+
+static dvt_status dvti_virtual_mark_record(dvti_device *device, const char *function, void **out) {
+	dvti_virtual *v = dvti_virtual_of(device);
+	dvt_status status = dvti_virtual_usable(device, function);
+	dvti_virtual_mark *mark;
+	if (status != DVT_OK)
+		return status;
+	mark = (dvti_virtual_mark *)dvti_alloc_zero(sizeof *mark);
+	if (!mark)
+		return dvti_fail_memory(function, (int64_t)sizeof *mark);
+	mark->references = 2;
+	*out = mark;
+	if (v->threaded) {
+		dvti_virtual_slot(v, DVTI_COMMAND_MARK)->dst = mark;
+		mark->number = v->put + 1; /* with the lock, which dvti_virtual_put releases */
+		dvti_virtual_put(v);
+	} else
+		dvti_virtual_mark_reached(mark);
+	return DVT_OK;
+}
+
+static dvt_status dvti_virtual_mark_wait(dvti_device *device, const char *function, void *at,
+										 bool wait, bool *done) {
+	dvti_virtual *v = dvti_virtual_of(device);
+	dvti_virtual_mark *mark = (dvti_virtual_mark *)at;
+	dvt_status status = dvti_virtual_usable(device, function);
+	*done = false;
+	if (status != DVT_OK)
+		return status;
+	if (wait)
+		dvti_virtual_await(v, mark->number);
+	dvti_mutex_lock(&v->lock);
+	*done = v->completed >= mark->number;
+	dvti_mutex_unlock(&v->lock);
+	return wait ? dvti_virtual_pending(v) : DVT_OK;
+}
+
+static dvt_status dvti_virtual_mark_elapsed(dvti_device *device, const char *function, void *begin,
+											void *end, double *milliseconds) {
+	(void)device;
+	(void)function;
+	*milliseconds = (((dvti_virtual_mark *)end)->at - ((dvti_virtual_mark *)begin)->at) * 1e3;
+	return DVT_OK;
+}
+
+static void dvti_virtual_mark_drop(dvti_device *device, void *mark) {
+	(void)device;
+	dvti_virtual_mark_unref((dvti_virtual_mark *)mark);
+}
+
+DVTI_FN const dvti_marks *dvti_virtual_marks(void) {
+	static const dvti_marks marks = {dvti_virtual_mark_record, dvti_virtual_mark_wait,
+									 dvti_virtual_mark_elapsed, dvti_virtual_mark_drop};
+	return &marks;
+}
+/* ==== end dvt_virtual_mark.c ==== */
 /* ==== begin src/3_cpu/dvt_virtual_model.c ==== */
 /* The timing model of virtual GPUs: copies take latency plus bytes / bandwidth, a launch takes time
    of the calling thread, and computing takes operations / flops.
@@ -24110,7 +24749,9 @@ DVTI_FN void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
 	if (reason)
 		v->fail_next = NULL;
 	dvti_mutex_unlock(&v->lock);
-	if (command->kind == DVTI_COMMAND_RELEASE)
+	if (command->kind == DVTI_COMMAND_MARK)
+		dvti_virtual_mark_reached((dvti_virtual_mark *)command->dst);
+	else if (command->kind == DVTI_COMMAND_RELEASE)
 		dvti_heap_give(&v->heap, command->dst);
 	else if (command->kind == DVTI_COMMAND_COPY && !lost)
 		memcpy(command->dst, command->src, (size_t)command->size);
@@ -28941,7 +29582,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 /* ==== end dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 124 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
@@ -29248,6 +29889,15 @@ DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n);
 DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
 										const dvti_reduce_part *part, int n_parts);
 DVTI_FN const dvti_process_sums *dvti_cuda_process_sums(void); /* dvt_cuda_ranks.c */
+DVTI_FN const dvti_marks *dvti_cuda_marks(void);               /* dvt_cuda_mark.c */
+DVTI_FN const dvti_page_locked *dvti_cuda_page_locked(void);   /* dvt_cuda_pinned.c */
+/* Makes an event with these flags and records it in the stream; NULL with *result set. The caller
+   has begun with the gpu. The others begin and end themselves: they wait for it, without an error
+   of their own, and destroy it, unless the gpu is lost. */
+DVTI_FN dvti_cu_event dvti_cuda_mark_in(dvti_cuda_gpu *gpu, dvti_cu_stream stream, unsigned flags,
+										dvti_cu_result *result);
+DVTI_FN void dvti_cuda_mark_settle(dvti_device *device, void *mark);
+DVTI_FN void dvti_cuda_mark_drop(dvti_device *device, void *mark);
 
 #endif
 /* ==== end dvt_cuda_device.h ==== */
@@ -29297,7 +29947,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -30238,7 +30888,7 @@ DVTI_FN void dvti_buckets_reap(void);
 #endif
 /* ==== end dvt_buckets.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 136 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -30354,7 +31004,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 139 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -38041,6 +38691,136 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 	dvti_mutex_unlock(&gpu->lock);
 }
 /* ==== end dvt_cuda_error.c ==== */
+/* ==== begin src/3_cuda/device/dvt_cuda_mark.c ==== */
+/* Points in the compute stream for dvt_event: CUDA events with times. The stream first joins the
+   others, so that copies that have been queued are before the point as well. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/device/dvt_cuda_mark.c"
+#endif
+
+#define DVTI_CUDA_MARK_TIMING 0
+
+DVTI_FN dvti_cu_event dvti_cuda_mark_in(dvti_cuda_gpu *gpu, dvti_cu_stream stream, unsigned flags,
+										dvti_cu_result *result) {
+	const dvti_cuda_driver *cu = dvti_cuda();
+	dvti_cu_event event = NULL;
+	(void)gpu;
+	*result = cu->cuEventCreate(&event, flags);
+	if (*result != DVTI_CU_OK)
+		return NULL;
+	*result = cu->cuEventRecord(event, stream);
+	if (*result == DVTI_CU_OK)
+		return event;
+	cu->cuEventDestroy_v2(event);
+	return NULL;
+}
+
+static dvt_status dvti_cuda_mark_record(dvti_device *device, const char *function, void **mark) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	const char *call = "cuStreamWaitEvent";
+	dvti_cu_result result;
+	dvt_status status;
+	bool pushed;
+	if (!dvti_cuda_begin(gpu, function, &pushed))
+		return dvti_failure();
+	result = dvti_cuda_join_all(gpu);
+	if (result == DVTI_CU_OK) {
+		call = "cuEventRecord";
+		*mark = dvti_cuda_mark_in(gpu, gpu->compute, DVTI_CUDA_MARK_TIMING, &result);
+	}
+	status = dvti_cuda_failed(gpu, function, call, result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+/* Waits without the lock, so that other threads can queue work. */
+static dvt_status dvti_cuda_mark_reached(dvti_device *device, const char *function, void *mark,
+										 bool wait, bool *done) {
+	const dvti_cuda_driver *cu = dvti_cuda();
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	dvt_status status;
+	bool pushed;
+	*done = false;
+	if (!dvti_cuda_begin(gpu, function, &pushed))
+		return dvti_failure();
+	if (wait) {
+		dvti_mutex_unlock(&gpu->lock);
+		result = cu->cuEventSynchronize(mark);
+		dvti_mutex_lock(&gpu->lock);
+	} else
+		result = cu->cuEventQuery(mark);
+	*done = result == DVTI_CU_OK;
+	if (result == DVTI_CU_NOT_READY && !wait)
+		result = DVTI_CU_OK;
+	status = dvti_cuda_failed(gpu, function, wait ? "cuEventSynchronize" : "cuEventQuery", result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+static dvt_status dvti_cuda_mark_elapsed(dvti_device *device, const char *function, void *begin,
+										 void *end, double *milliseconds) {
+	const dvti_cuda_driver *cu = dvti_cuda();
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	dvt_status status;
+	float elapsed = 0;
+	bool pushed;
+	if (!cu->elapsed)
+		return dvti_fail(DVT_ERR_UNSUPPORTED,
+						 "%s: the NVIDIA driver has no cuEventElapsedTime; expected one for CUDA "
+						 "11.2 or newer: update it",
+						 function);
+	if (!dvti_cuda_begin(gpu, function, &pushed))
+		return dvti_failure();
+	result = cu->elapsed(&elapsed, begin, end);
+	status = dvti_cuda_failed(gpu, function, "cuEventElapsedTime", result);
+	if (status == DVT_OK)
+		*milliseconds = (double)elapsed;
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+/* Also called for a lost GPU, in a forked child and during exit, where it calls no driver. */
+DVTI_FN void dvti_cuda_mark_drop(dvti_device *device, void *mark) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	bool pushed = false;
+	if (gpu->process != dvti_process_id())
+		return;
+	dvti_mutex_lock(&gpu->lock);
+	if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
+		dvti_cuda()->cuEventDestroy_v2(mark);
+		dvti_cuda_leave(pushed);
+	}
+	dvti_mutex_unlock(&gpu->lock);
+}
+
+DVTI_FN void dvti_cuda_mark_settle(dvti_device *device, void *mark) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	bool pushed = false;
+	if (gpu->process != dvti_process_id())
+		return;
+	dvti_mutex_lock(&gpu->lock);
+	if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
+		dvti_mutex_unlock(&gpu->lock);
+		result = dvti_cuda()->cuEventSynchronize(mark);
+		dvti_mutex_lock(&gpu->lock);
+		dvti_cuda_failed_quietly(gpu, "cuEventSynchronize", result);
+		dvti_cuda_leave(pushed);
+	}
+	dvti_mutex_unlock(&gpu->lock);
+	dvti_cuda_mark_drop(device, mark);
+}
+
+DVTI_FN const dvti_marks *dvti_cuda_marks(void) {
+	static const dvti_marks marks = {dvti_cuda_mark_record, dvti_cuda_mark_reached,
+									 dvti_cuda_mark_elapsed, dvti_cuda_mark_drop};
+	return &marks;
+}
+
+#undef DVTI_CUDA_MARK_TIMING
+/* ==== end dvt_cuda_mark.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i). It splits segments from the driver into blocks and reuses
    released blocks without calling the driver, which would synchronize with the GPU.
@@ -38807,6 +39587,113 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 
 #undef DVTI_PEER_TEST_WORDS
 /* ==== end dvt_cuda_peer.c ==== */
+/* ==== begin src/3_cuda/device/dvt_cuda_pinned.c ==== */
+/* Page-locked host memory of arrays (2_core/dvt_pinned.c), and its transfers: one copy by the GPU,
+   without staging buffers. Small transfers use those all the same: they cost less than an event. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/device/dvt_cuda_pinned.c"
+#endif
+
+static dvt_status dvti_cuda_pin(dvti_device *device, const char *function, int64_t bytes,
+								void **out) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	dvt_status status;
+	bool pushed;
+	if (!dvti_cuda_begin(gpu, function, &pushed))
+		return dvti_failure();
+	result = dvti_cuda()->cuMemHostAlloc(out, (size_t)bytes, DVTI_CU_HOST_PORTABLE);
+	if (result == DVTI_CU_OUT_OF_MEMORY)
+		status = dvti_fail(DVT_ERR_HOST_MEMORY,
+						   "%s: %lld bytes of page-locked memory wanted, and the driver has none; "
+						   "release such arrays, or use dvt_empty",
+						   function, (long long)bytes);
+	else
+		status = dvti_cuda_failed(gpu, function, "cuMemHostAlloc", result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+/* Also called for a lost GPU, in a forked child and during exit, where it calls no driver. */
+static void dvti_cuda_unpin(dvti_device *device, void *block) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	bool pushed = false;
+	if (gpu->process != dvti_process_id())
+		return;
+	dvti_mutex_lock(&gpu->lock);
+	if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
+		dvti_cuda_failed_quietly(gpu, "cuMemFreeHost", dvti_cuda()->cuMemFreeHost(block));
+		dvti_cuda_leave(pushed);
+	}
+	dvti_mutex_unlock(&gpu->lock);
+}
+
+static dvt_status dvti_cuda_pinned_upload(dvti_device *device, void *dst, const void *src,
+										  int64_t bytes, void **mark) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	dvt_status status;
+	bool pushed;
+	if (bytes <= DVTI_CUDA_SMALL_BYTES)
+		return dvti_cuda_upload(device, dst, src, bytes);
+	if (!dvti_cuda_begin(gpu, "upload", &pushed))
+		return dvti_failure();
+	result = dvti_cuda_before_write(gpu, dst, bytes, gpu->upload);
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda()->cuMemcpyHtoDAsync_v2((dvti_cu_address)(uintptr_t)dst, src,
+												   (size_t)bytes, gpu->upload);
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda_foreign(gpu, dst, bytes, true, gpu, gpu->upload);
+	if (result == DVTI_CU_OK)
+		*mark = dvti_cuda_mark_in(gpu, gpu->upload, DVTI_CU_EVENT_DISABLE_TIMING, &result);
+	if (result != DVTI_CU_OK)
+		dvti_cuda_settle(gpu, gpu->upload);
+	status = dvti_cuda_failed(gpu, "upload", "cuMemcpyHtoDAsync_v2", result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+/* Waits without the lock, so that other threads can use the gpu. */
+static dvt_status dvti_cuda_pinned_download(dvti_device *device, void *dst, const void *src,
+											int64_t bytes) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	dvt_status status;
+	int64_t queued;
+	bool pushed;
+	if (bytes <= DVTI_CUDA_SMALL_BYTES)
+		return dvti_cuda_download(device, dst, src, bytes);
+	if (!dvti_cuda_begin(gpu, "download", &pushed))
+		return dvti_failure();
+	result = dvti_cuda_touch(gpu, src, bytes, false);
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda_after_compute(gpu, gpu->download);
+	queued = gpu->position;
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda()->cuMemcpyDtoHAsync_v2(dst, (dvti_cu_address)(uintptr_t)src,
+												   (size_t)bytes, gpu->download);
+	if (result == DVTI_CU_OK) {
+		dvti_mutex_unlock(&gpu->lock);
+		result = dvti_cuda()->cuStreamSynchronize(gpu->download);
+		dvti_mutex_lock(&gpu->lock);
+	}
+	if (result == DVTI_CU_OK)
+		gpu->verified = DVTI_MAX(gpu->verified, queued);
+	status = dvti_cuda_failed(gpu, "download", "cuMemcpyDtoHAsync_v2", result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+DVTI_FN const dvti_page_locked *dvti_cuda_page_locked(void) {
+	static const dvti_page_locked pinned = {dvti_cuda_pin,
+											dvti_cuda_unpin,
+											dvti_cuda_pinned_upload,
+											dvti_cuda_pinned_download,
+											dvti_cuda_mark_settle,
+											dvti_cuda_mark_drop};
+	return &pinned;
+}
+/* ==== end dvt_cuda_pinned.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_ranks.c ==== */
 /* Sums over processes, each with one GPU, by NCCL (DEVTENSOR_NCCL=1). Sums are queued in the
    compute stream. NCCL waits for the other processes on the GPU, without a limit. So the caller
@@ -42454,7 +43341,9 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 										 true,
 										 dvti_cuda_borrow,
 										 dvti_cuda_settle_borrowed,
-										 dvti_cuda_process_sums};
+										 dvti_cuda_process_sums,
+										 dvti_cuda_marks,
+										 dvti_cuda_page_locked};
 	return &backend;
 }
 
@@ -42634,7 +43523,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 180 "src/devtensor_spine.h"
+#line 186 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -51793,6 +52682,7 @@ static bool dvti_dl_describe(dvti_dl_export *out, dvt_dl_tensor *tensor, dvt_arr
 	tensor->strides = out->stride;
 	if (empty)
 		return true;
+	dvti_pinned_settle(x->storage);
 	dvti_atomic_store(&x->storage->shown, 1);
 	tensor->data = tensor->device.type == DVT_DL_CPU ? dvti_view_of(x).data
 													 : (void *)(uintptr_t)dvt_cuda_address(x);
@@ -54038,12 +54928,21 @@ static void dvti_trace_add(dvti_trace *t, dvti_trace_row *row, const dvti_event 
 		dvti_trace_arrow(&t->text, "s", e, 1, row->number, t->start);
 }
 
+/* Writes a range at once: it ends outside of public calls with a line. */
+static void dvti_trace_range(dvti_trace *t, const dvti_trace_row *row, const dvti_event *e) {
+	dvti_trace_slice(&t->text, e->name, "range", 1, row->number, e->begin - t->start,
+					 e->end - t->start);
+	dvti_writer_text(&t->text, "}},\n");
+}
+
 static void dvti_trace_heard(dvti_trace *t, const dvti_event *e) {
 	dvti_trace_row *row = NULL;
 	if (e->kind == DVTI_EVENT_RUN)
 		dvti_trace_run(t, e);
 	else if ((row = dvti_trace_row_here(t)) == NULL)
 		t->dropped++;
+	else if (e->kind == DVTI_EVENT_RANGE)
+		dvti_trace_range(t, row, e);
 	else if (e->kind == DVTI_EVENT_NOTE)
 		dvti_trace_row_end(t, row, e->name, e->line, e->end - t->start);
 	else
@@ -54379,7 +55278,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 239 "src/devtensor_spine.h"
+#line 245 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -54510,7 +55409,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 241 "src/devtensor_spine.h"
+#line 247 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -60460,7 +61359,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 263 "src/devtensor_spine.h"
+#line 269 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -61555,7 +62454,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 270 "src/devtensor_spine.h"
+#line 276 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -71478,7 +72377,7 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 #endif
 /* ==== end dvt_buckets.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 315 "src/devtensor_spine.h"
+#line 321 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -71519,7 +72418,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 317 "src/devtensor_spine.h"
+#line 323 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -72725,7 +73624,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 322 "src/devtensor_spine.h"
+#line 328 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -76480,7 +77379,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 338 "src/devtensor_spine.h"
+#line 344 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -76537,7 +77436,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 341 "src/devtensor_spine.h"
+#line 347 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -76632,6 +77531,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_cuda_order_after(...) dvt_note_status(dvt_cuda_order_after(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_cuda_order_before(...) dvt_note_status(dvt_cuda_order_before(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_cuda_address(...) dvt_note_uint64(dvt_cuda_address(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_empty_pinned(...) dvt_note_site(dvt_empty_pinned(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print(...) dvt_note_status(dvt_print(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print_file(...) dvt_note_status(dvt_print_file(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_format(...) dvt_note_status(dvt_format(__VA_ARGS__), __FILE__, __LINE__)
@@ -76989,6 +77889,10 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_rms_norm(...) dvt_note_site(dvt_rms_norm(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_group_norm(...) dvt_note_site(dvt_group_norm(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_instance_norm(...) dvt_note_site(dvt_instance_norm(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_event_record(...) DVT_NOTE_POINTER(dvt_event, dvt_event_record(__VA_ARGS__))
+#define dvt_event_wait(...) dvt_note_status(dvt_event_wait(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_range_push(...) dvt_note_status(dvt_range_push(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_range_pop(...) dvt_note_status(dvt_range_pop(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_uniform(...) dvt_note_site(dvt_uniform(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_normal(...) dvt_note_site(dvt_normal(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_randint(...) dvt_note_site(dvt_randint(__VA_ARGS__), __FILE__, __LINE__)
@@ -77063,7 +77967,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 345 "src/devtensor_spine.h"
+#line 351 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

@@ -52,9 +52,9 @@ all_reduce_ranks:e:p broadcast_ranks:e:pi barrier_ranks:e: rank_bytes:q:
 trainer_set_bucket_bytes:e:pq from_dlpack:a:p from_dlpack_versioned:a:p to_dlpack:p:p
 to_dlpack_versioned:p:pi memory_query:e:Cp trim_memory:q:C set_memory_limit:e:qC prewarm:e:C
 cuda_stream:p:C set_cuda_stream:e:pC cuda_order_after:e:pC cuda_order_before:e:pC cuda_address:Q:p
-print:e:p print_file:e:pp set_print_style:i:i ctx_format:z:Cipz format:e:pppzp array_list_len:i:p
-array_list_at:a*:pi array_list_name:s:pi array_list_find:a*:ps array_list_metadata:s:ps
-array_list_metadata_at:s:pip save_npy:e:sp load_npy:a:sC save_params:e:sppi
+empty_pinned:a:SiC print:e:p print_file:e:pp set_print_style:i:i ctx_format:z:Cipz format:e:pppzp
+array_list_len:i:p array_list_at:a*:pi array_list_name:s:pi array_list_find:a*:ps
+array_list_metadata:s:ps array_list_metadata_at:s:pip save_npy:e:sp load_npy:a:sC save_params:e:sppi
 load_params:array_list:sC save_safetensors:e:sppip load_safetensors:array_list:sC
 load_gguf:array_list:sC load_arrays:array_list:sC save_arrays:e:sppi load_idx:a:sC save_npz:e:sppi
 save_npz_compressed:e:sppi load_npz:array_list:sC load_image:a:sC save_image:e:sp read_npy:a:pzC
@@ -123,7 +123,8 @@ conv2d:a:pppp conv1d:a:pppp conv2d_transpose:a:pppp conv1d_transpose:a:pppp max_
 avg_pool2d:a:pp max_pool1d:a:pp avg_pool1d:a:pp adaptive_avg_pool2d:a:pqq upsample2d:a:pp
 leaky_relu:a:pd prelu:a:pp elu:a:pd selu:a:p silu:a:p mish:a:p hard_sigmoid:a:p hard_swish:a:p
 glu:a:pi swiglu:a:pi linear:a:ppp dropout:a:pd batch_norm:a:pppppidd layer_norm:a:pppd
-rms_norm:a:ppd group_norm:a:pippd instance_norm:a:pppd seed:v:Q seed_ctx:v:QC uniform:a:ddSiC
+rms_norm:a:ppd group_norm:a:pippd instance_norm:a:pppd event_record:event:C event_done:?:p
+event_wait:e:p event_elapsed:d:pp range_push:e:s range_pop:e: seed:v:Q seed_ctx:v:QC uniform:a:ddSiC
 normal:a:ddSiC randint:a:qqSiC bernoulli:a:dSiC permutation:a:qC key_new:K:Q key_split:v:Kip
 key_fold_in:K:KI key_uniform:a:KddSiC key_normal:a:KddSiC key_randint:a:KqqSiC key_bernoulli:a:KdSiC
 key_permutation:a:KqC set_rng_engine:i:i trace_begin:e:s trace_begin_to:e:pp trace_end:e:

@@ -83,6 +83,7 @@
 #undef dvt_cuda_order_after
 #undef dvt_cuda_order_before
 #undef dvt_cuda_address
+#undef dvt_empty_pinned
 #undef dvt_print
 #undef dvt_print_file
 #undef dvt_format
@@ -440,6 +441,10 @@
 #undef dvt_rms_norm
 #undef dvt_group_norm
 #undef dvt_instance_norm
+#undef dvt_event_record
+#undef dvt_event_wait
+#undef dvt_range_push
+#undef dvt_range_pop
 #undef dvt_uniform
 #undef dvt_normal
 #undef dvt_randint

@@ -48,7 +48,8 @@ static dvt_status dvti_queue_event_reached(const char *function, const dvt_event
         return DVT_OK;
     if (wait)
         dvti_atomic_add(&dvti_stats()->waits, 1);
-    return event->device->backend->marks()->reached(event->device, function, event->mark, wait, done);
+    return event->device->backend->marks()->reached(event->device, function, event->mark, wait,
+                                                    done);
 }
 
 DVT_API bool dvt_event_done(dvt_event *event) {
@@ -89,6 +90,6 @@ DVT_API double dvt_event_elapsed(dvt_event *begin, dvt_event *end) {
     if (!begin->mark)
         return (end->at - begin->at) * 1e3;
     begin->device->backend->marks()->elapsed(begin->device, function, begin->mark, end->mark,
-                                           &milliseconds);
+                                             &milliseconds);
     return milliseconds;
 }

@@ -93,11 +93,8 @@ static dvt_status dvti_cuda_pinned_download(dvti_device *device, void *dst, cons
 }
 
 DVTI_FN const dvti_page_locked *dvti_cuda_page_locked(void) {
-    static const dvti_page_locked pinned = {dvti_cuda_pin,
-                                            dvti_cuda_unpin,
-                                            dvti_cuda_pinned_upload,
-                                            dvti_cuda_pinned_download,
-                                            dvti_cuda_mark_settle,
-                                            dvti_cuda_mark_drop};
+    static const dvti_page_locked pinned = {dvti_cuda_pin,           dvti_cuda_unpin,
+                                            dvti_cuda_pinned_upload, dvti_cuda_pinned_download,
+                                            dvti_cuda_mark_settle,   dvti_cuda_mark_drop};
     return &pinned;
 }
