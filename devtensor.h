@@ -129,11 +129,13 @@
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
    DEVTENSOR_RANK_TIMEOUT     seconds after which a rank that does not answer is lost (600)
    DEVTENSOR_LOG              lowest level that the default logger writes: debug, info, warning,
-                              error, off (warning) */
+                              error, off (warning)
+   NVTX_INJECTION64_PATH      library of a profiler, which sets it; it gets the ranges of
+                              dvt_range_push */
 
 /* The version of this header, as numbers and as text. */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/0_api/dvt_config.h"
+#line 53 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -1883,11 +1885,11 @@ DVT_API dvt_status dvt_cuda_order_before(void *stream, dvt_ctx ctx);
 DVT_API uint64_t dvt_cuda_address(dvt_array *x);
 /* Makes an array of cpu() in memory that is page-locked for copies to and from a CUDA GPU, without
    setting its values. With ctx a virtual GPU or cpu(), this is dvt_empty on cpu().
-   Copies of more than 64 KiB need no staging buffer. A copy to a GPU returns at once, and operations
-   of cpu() that write the array wait for it. dvt_data waits too, and from then on every copy waits
-   until it has read the memory, because the caller may write to it at any time. A copy from a GPU
-   waits, as into any array. Use few and keep them: the memory cannot be swapped out, and making one
-   takes long. After fork the child may not copy from it to a GPU, as with any array.
+   Copies of more than 64 KiB need no staging buffer. A copy to a GPU returns at once, and
+   operations of cpu() that write the array wait for it. dvt_data waits too. From then on every copy
+   waits until it has read the memory, because the caller may write to it at any time. A copy from a
+   GPU waits, as into any array. Use few and keep them: the memory cannot be swapped out, and making
+   one takes long. A forked child may neither use the memory nor copy to a GPU.
    Waits: no; its release, for copies from it.  Owns: the innermost scope. Errors: SHAPE, DTYPE,
    NO_DEVICE, HOST_MEMORY, FORKED. */
 DVT_API dvt_array *dvt_empty_pinned(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
@@ -3305,9 +3307,9 @@ DVT_API dvt_status dvt_event_wait(dvt_event *event);
 DVT_API double dvt_event_elapsed(dvt_event *begin, dvt_event *end);
 
 /* Begin and end a named range of this thread, which may contain others. Nsight Systems and other
-   tools that set NVTX_INJECTION64_PATH show it, and so does a trace (dvt_trace_begin), where names
-   are cut after 47 bytes and the 16 outermost ranges count. Without both, a call takes nanoseconds.
-   Ranges say what the thread does, not what a GPU does later.
+   tools that set NVTX_INJECTION64_PATH show it. So does a trace (dvt_trace_begin), which cuts names
+   after 47 bytes and has the 16 outermost ranges. Without both, a call takes nanoseconds. Ranges
+   say what the thread does, not what a GPU does later.
    Waits: no.  Errors: NULL_ARGUMENT, VALUE (no range of this thread has begun). */
 DVT_API dvt_status dvt_range_push(const char *name);
 DVT_API dvt_status dvt_range_pop(void);
@@ -11409,8 +11411,8 @@ static const dvti_backend dvti_meta_backend = {"meta",
 											   NULL,
 											   NULL,
 											   NULL,
-												  NULL,
-												  NULL};
+											   NULL,
+											   NULL};
 
 static void dvti_meta_describe(int index, const dvti_device *device, dvt_device_info *out) {
 	(void)index;
@@ -11701,7 +11703,8 @@ static dvt_status dvti_queue_event_reached(const char *function, const dvt_event
 		return DVT_OK;
 	if (wait)
 		dvti_atomic_add(&dvti_stats()->waits, 1);
-	return event->device->backend->marks()->reached(event->device, function, event->mark, wait, done);
+	return event->device->backend->marks()->reached(event->device, function, event->mark, wait,
+													done);
 }
 
 DVT_API bool dvt_event_done(dvt_event *event) {
@@ -11742,7 +11745,7 @@ DVT_API double dvt_event_elapsed(dvt_event *begin, dvt_event *end) {
 	if (!begin->mark)
 		return (end->at - begin->at) * 1e3;
 	begin->device->backend->marks()->elapsed(begin->device, function, begin->mark, end->mark,
-										   &milliseconds);
+											 &milliseconds);
 	return milliseconds;
 }
 /* ==== end dvt_queue_event.c ==== */
@@ -38795,20 +38798,31 @@ DVTI_FN void dvti_cuda_mark_drop(dvti_device *device, void *mark) {
 	dvti_mutex_unlock(&gpu->lock);
 }
 
+/* Waits without the lock, which the caller holds. */
+static dvti_cu_result dvti_cuda_mark_await(dvti_cuda_gpu *gpu, dvti_cu_event event) {
+	bool pushed = false;
+	dvti_cu_result result = dvti_cuda_enter(gpu->physical, &pushed);
+	if (result != DVTI_CU_OK)
+		return result;
+	dvti_mutex_unlock(&gpu->lock);
+	result = dvti_cuda()->cuEventSynchronize(event);
+	dvti_mutex_lock(&gpu->lock);
+	dvti_cuda_leave(pushed);
+	return result;
+}
+
+/* Tries twice, because no caller could receive a failure, and would go on to write the memory. */
 DVTI_FN void dvti_cuda_mark_settle(dvti_device *device, void *mark) {
 	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-	dvti_cu_result result;
-	bool pushed = false;
+	dvti_cu_result result = DVTI_CU_OK;
 	if (gpu->process != dvti_process_id())
 		return;
 	dvti_mutex_lock(&gpu->lock);
-	if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
-		dvti_mutex_unlock(&gpu->lock);
-		result = dvti_cuda()->cuEventSynchronize(mark);
-		dvti_mutex_lock(&gpu->lock);
-		dvti_cuda_failed_quietly(gpu, "cuEventSynchronize", result);
-		dvti_cuda_leave(pushed);
-	}
+	if (!gpu->physical->lost)
+		result = dvti_cuda_mark_await(gpu, mark);
+	dvti_cuda_failed_quietly(gpu, "cuEventSynchronize", result);
+	if (result != DVTI_CU_OK && !gpu->physical->lost)
+		dvti_cuda_mark_await(gpu, mark);
 	dvti_mutex_unlock(&gpu->lock);
 	dvti_cuda_mark_drop(device, mark);
 }
@@ -39685,12 +39699,9 @@ static dvt_status dvti_cuda_pinned_download(dvti_device *device, void *dst, cons
 }
 
 DVTI_FN const dvti_page_locked *dvti_cuda_page_locked(void) {
-	static const dvti_page_locked pinned = {dvti_cuda_pin,
-											dvti_cuda_unpin,
-											dvti_cuda_pinned_upload,
-											dvti_cuda_pinned_download,
-											dvti_cuda_mark_settle,
-											dvti_cuda_mark_drop};
+	static const dvti_page_locked pinned = {dvti_cuda_pin,           dvti_cuda_unpin,
+											dvti_cuda_pinned_upload, dvti_cuda_pinned_download,
+											dvti_cuda_mark_settle,   dvti_cuda_mark_drop};
 	return &pinned;
 }
 /* ==== end dvt_cuda_pinned.c ==== */

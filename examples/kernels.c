@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Counts how often each color of a picture occurs. One block counts in shared memory. */
+/* Counts how often each color of an image occurs. One block counts in shared memory. */
 static const char source[] =
     "extern \"C\" __global__ void count(const unsigned char *color, int *counts, int n)\n"
     "{\n"

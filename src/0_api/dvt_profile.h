@@ -19,9 +19,9 @@ DVT_API dvt_status dvt_event_wait(dvt_event *event);
 DVT_API double dvt_event_elapsed(dvt_event *begin, dvt_event *end);
 
 /* Begin and end a named range of this thread, which may contain others. Nsight Systems and other
-   tools that set NVTX_INJECTION64_PATH show it, and so does a trace (dvt_trace_begin), where names
-   are cut after 47 bytes and the 16 outermost ranges count. Without both, a call takes nanoseconds.
-   Ranges say what the thread does, not what a GPU does later.
+   tools that set NVTX_INJECTION64_PATH show it. So does a trace (dvt_trace_begin), which cuts names
+   after 47 bytes and has the 16 outermost ranges. Without both, a call takes nanoseconds. Ranges
+   say what the thread does, not what a GPU does later.
    Waits: no.  Errors: NULL_ARGUMENT, VALUE (no range of this thread has begun). */
 DVT_API dvt_status dvt_range_push(const char *name);
 DVT_API dvt_status dvt_range_pop(void);

@@ -99,20 +99,31 @@ DVTI_FN void dvti_cuda_mark_drop(dvti_device *device, void *mark) {
     dvti_mutex_unlock(&gpu->lock);
 }
 
+/* Waits without the lock, which the caller holds. */
+static dvti_cu_result dvti_cuda_mark_await(dvti_cuda_gpu *gpu, dvti_cu_event event) {
+    bool pushed = false;
+    dvti_cu_result result = dvti_cuda_enter(gpu->physical, &pushed);
+    if (result != DVTI_CU_OK)
+        return result;
+    dvti_mutex_unlock(&gpu->lock);
+    result = dvti_cuda()->cuEventSynchronize(event);
+    dvti_mutex_lock(&gpu->lock);
+    dvti_cuda_leave(pushed);
+    return result;
+}
+
+/* Tries twice, because no caller could receive a failure, and would go on to write the memory. */
 DVTI_FN void dvti_cuda_mark_settle(dvti_device *device, void *mark) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-    dvti_cu_result result;
-    bool pushed = false;
+    dvti_cu_result result = DVTI_CU_OK;
     if (gpu->process != dvti_process_id())
         return;
     dvti_mutex_lock(&gpu->lock);
-    if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
-        dvti_mutex_unlock(&gpu->lock);
-        result = dvti_cuda()->cuEventSynchronize(mark);
-        dvti_mutex_lock(&gpu->lock);
-        dvti_cuda_failed_quietly(gpu, "cuEventSynchronize", result);
-        dvti_cuda_leave(pushed);
-    }
+    if (!gpu->physical->lost)
+        result = dvti_cuda_mark_await(gpu, mark);
+    dvti_cuda_failed_quietly(gpu, "cuEventSynchronize", result);
+    if (result != DVTI_CU_OK && !gpu->physical->lost)
+        dvti_cuda_mark_await(gpu, mark);
     dvti_mutex_unlock(&gpu->lock);
     dvti_cuda_mark_drop(device, mark);
 }
