@@ -81,6 +81,31 @@ DVT_TEST(gpu_kernel_after_an_upload) {
     CHECK_CLOSE(dvt_item(dvt_sum(y, DVT_ALL)), LARGE, 0);
 }
 
+/* The last of six arrays, too. */
+DVT_TEST(gpu_kernel_of_many_arrays_after_an_upload) {
+    enum { LARGE = 100000 };
+    dvt_kernel *kernel = dvt_kernel_new(
+        "extern \"C\" __global__ void sum6(const float *a, const float *b, const float *c,\n"
+        "                                  const float *d, const float *e, const float *f,\n"
+        "                                  float *y)\n"
+        "{\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    y[i] = a[i] + b[i] + c[i] + d[i] + e[i] + f[i];\n"
+        "}\n",
+        "sum6");
+    dvt_array *x, *f, *y;
+    NEEDS_GPU;
+    x = dvt_ones(DVT_SHAPE(LARGE), DVT_F32, dvt_gpu(0));
+    y = dvt_empty(DVT_SHAPE(LARGE), DVT_F32, dvt_gpu(0));
+    f = dvt_copyto(dvt_full(DVT_SHAPE(LARGE), 4, DVT_F32, dvt_cpu()), dvt_gpu(0));
+    CHECK_INT(dvt_kernel_launch(kernel, DVT_SHAPE(LARGE / 100), DVT_SHAPE(100), 0,
+                                DVT_ARGS(DVT_IN(x), DVT_IN(x), DVT_IN(x), DVT_IN(x), DVT_IN(x),
+                                         DVT_IN(f), DVT_OUT(y))),
+              DVT_OK);
+    CHECK_CLOSE(dvt_item(dvt_min(y, DVT_ALL)), 9, 0);
+    CHECK_CLOSE(dvt_item(dvt_max(y, DVT_ALL)), 9, 0);
+}
+
 DVT_TEST(gpu_kernel_on_two_gpus) {
     dvt_kernel *kernel = dvt_kernel_new(sums_source, "sums");
     dvt_array *x, *y;

@@ -178,7 +178,7 @@ DVT_TEST(kernel_parameters_of_the_source) {
                                              "unsigned char *x",
                                              "FLOATS x",
                                              "ARGUMENTS",
-                                             "\n#if 1\nfloat *x\n#endif\n",
+                                             "\n#if 1\nfloat *x\n#else\nint x, int y\n#endif\n",
                                              "float /* , int */ *x // , int\n",
                                              "T<int> x",
                                              "unsigned char",

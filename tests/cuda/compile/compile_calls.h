@@ -415,6 +415,8 @@ static void compute_some(void) {
     by_dtype_far("reduce", reductions, floats, n);
     by_dtype_far("reduce", reductions, others, n);
     by_dtype_far("softmax", softmaxes, floats, n);
+    by_dtype("expressions", expressions, floats, n);
+    by_dtype("expressions", expressions, others, n);
     by_dtype("norms", norms, floats, n);
     once("norms", wide_norms);
     by_dtype("order", sorts, floats, n);
