@@ -11490,6 +11490,13 @@ typedef struct dvti_pinned {
 static dvti_mutex dvti_pinned_lock = DVTI_MUTEX_INIT;
 static dvti_pinned *dvti_pinned_read; /* blocks with a reader */
 static dvti_atomic dvti_pinned_reads; /* their number */
+static dvti_atomic dvti_pinned_home;  /* the process that has made such arrays */
+
+/* Returns whether this process was forked from that one. Then another thread may have held the
+   lock, and the copies are those of the parent. */
+static bool dvti_pinned_forked(void) {
+	return dvti_atomic_load(&dvti_pinned_home) != dvti_process_id();
+}
 
 /* Waits for the reader of a block. The caller holds the lock. A failure of the reader is left for
    its next wait; it reads no more. */
@@ -11510,9 +11517,11 @@ static void dvti_pinned_wait(dvti_pinned *block) {
 
 static void dvti_pinned_release(void *user) {
 	dvti_pinned *block = (dvti_pinned *)user;
-	dvti_mutex_lock(&dvti_pinned_lock);
-	dvti_pinned_wait(block);
-	dvti_mutex_unlock(&dvti_pinned_lock);
+	if (!dvti_pinned_forked()) {
+		dvti_mutex_lock(&dvti_pinned_lock);
+		dvti_pinned_wait(block);
+		dvti_mutex_unlock(&dvti_pinned_lock);
+	}
 	block->device->backend->pinned()->release(block->device, block->at);
 	dvti_device_end(block->device);
 	dvti_free(block);
@@ -11528,7 +11537,7 @@ DVTI_FN bool dvti_is_pinned(const dvti_storage *storage) {
 
 DVTI_FN void dvti_pinned_settle(const dvti_storage *storage) {
 	dvti_pinned *block = dvti_pinned_of(storage);
-	if (!block || !dvti_atomic_load(&dvti_pinned_reads))
+	if (!block || !dvti_atomic_load(&dvti_pinned_reads) || dvti_pinned_forked())
 		return;
 	dvti_mutex_lock(&dvti_pinned_lock);
 	dvti_pinned_wait(block);
@@ -11561,6 +11570,8 @@ static bool dvti_pinned_written(const dvti_pinned *block, const dvti_launch *lau
 
 DVTI_FN DVTI_RARE void dvti_pinned_settle_launch(const dvti_launch *launch) {
 	dvti_pinned *block, *next;
+	if (dvti_pinned_forked())
+		return;
 	dvti_mutex_lock(&dvti_pinned_lock);
 	for (block = dvti_pinned_read; block; block = next) {
 		next = block->next;
@@ -11579,6 +11590,8 @@ DVTI_FN dvt_status dvti_pinned_upload(dvti_device *to, void *dst, const dvti_sto
 	dvti_pinned *block = dvti_pinned_of(from);
 	void *mark = NULL;
 	dvt_status status;
+	if (dvti_pinned_forked()) /* fails with FORKED, unless CUDA was initialized by this process */
+		return to->backend->upload(to, dst, src, bytes);
 	dvti_mutex_lock(&dvti_pinned_lock);
 	if (block->reader && block->reader != to)
 		dvti_pinned_wait(block);
@@ -11610,6 +11623,7 @@ static dvt_array *dvti_pinned_array(const char *function, dvti_device *device, d
 		dvti_fail_memory(function, (int64_t)sizeof *block);
 		return NULL;
 	}
+	dvti_atomic_store(&dvti_pinned_home, dvti_process_id());
 	block->device = device;
 	block->bytes = bytes;
 	if (device->backend->pinned()->acquire(device, function, bytes, &block->at) != DVT_OK) {

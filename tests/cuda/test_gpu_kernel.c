@@ -84,6 +84,7 @@ DVT_TEST(gpu_kernel_after_an_upload) {
 /* The last of six arrays, too. */
 DVT_TEST(gpu_kernel_of_many_arrays_after_an_upload) {
     enum { LARGE = 100000 };
+
     dvt_kernel *kernel = dvt_kernel_new(
         "extern \"C\" __global__ void sum6(const float *a, const float *b, const float *c,\n"
         "                                  const float *d, const float *e, const float *f,\n"

@@ -1,6 +1,10 @@
 /* Page-locked arrays and events on a GPU. The simulated driver reads page-locked memory when the
    copy runs, which may be much later than the call. */
 #include "on_gpu.h"
+#if !defined(_WIN32)
+#include <sys/wait.h>
+#include <unistd.h>
+#endif
 
 #define N 100000
 
@@ -105,3 +109,46 @@ DVT_TEST(gpu_events) {
     dvt_discard(dvt_event_record(dvt_gpu(0)));
     CHECK(all_are(x, 11));
 }
+
+#if !defined(_WIN32)
+/* The child may release what it has inherited, and gets errors for all else. */
+static int child_of(dvt_array *x, dvt_event *event, dvt_array *y) {
+    dvt_set_logger(NULL, NULL);
+    if (dvt_event_wait(event) != DVT_ERR_FORKED)
+        return 1;
+    dvt_clear_error();
+    if (dvt_empty_pinned(DVT_SHAPE(N), DVT_F32, dvt_gpu(0)) || dvt_error_code() != DVT_ERR_FORKED)
+        return 2;
+    dvt_clear_error();
+    if (dvt_kernel_apply(dvt_kernel_expression("x", "x + 1"), DVT_ARGS(DVT_IN(y))) ||
+        dvt_error_code() != DVT_ERR_FORKED)
+        return 3;
+    dvt_clear_error();
+    if (dvt_copyto(x, dvt_gpu(0)) || dvt_error_code() != DVT_ERR_FORKED)
+        return 4;
+    dvt_clear_error();
+    dvt_discard_all();
+    return dvt_item(dvt_sum(dvt_full(DVT_SHAPE(3), 2, DVT_F32, dvt_cpu()), DVT_ALL)) == 6 ? 0 : 5;
+}
+
+DVT_TEST(gpu_pinned_in_a_forked_child) {
+    dvt_array *x, *y;
+    dvt_event *event;
+    pid_t child;
+    int state = 0;
+    NEEDS_GPU;
+    x = dvt_empty_pinned(DVT_SHAPE(N), DVT_F32, dvt_gpu(0));
+    dvt_fill(x, 1);
+    y = dvt_copyto(x, dvt_gpu(0)); /* pending */
+    event = dvt_event_record(dvt_gpu(0));
+    fflush(NULL);
+    child = fork();
+    if (child == 0)
+        _exit(child_of(x, event, y));
+    CHECK(child > 0 && waitpid(child, &state, 0) == child);
+    CHECK(WIFEXITED(state));
+    CHECK_INT(WEXITSTATUS(state), 0);
+    dvt_fill(x, 2);
+    CHECK(all_are(y, 1) && dvt_event_done(event));
+}
+#endif
