@@ -74,7 +74,7 @@ PROGRAM_SUITES = $(wildcard tests/tutorials/run.sh tests/examples/run.sh)
 ifeq ($(config),release)
   SUITES = tests/caches/run.sh tests/compile/run.sh tests/matrix/run.sh \
 	tests/install/run.sh tests/plugin/run.sh tests/dlpack/run.sh tests/cxx/run.sh tests/resume/run.sh \
-	tests/python/run.sh tests/mpi/run.sh \
+	tests/nvtx/run.sh tests/python/run.sh tests/mpi/run.sh \
 	tests/neon/run.sh tests/windows/run.sh $(PROGRAM_SUITES) tests/cuda/run.sh
   SUITE_PROGRAMS = $B/cuda/tests
 else ifeq ($(filter nonn nofiles nosites,$(config)),)

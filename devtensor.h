@@ -129,11 +129,13 @@
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
    DEVTENSOR_RANK_TIMEOUT     seconds after which a rank that does not answer is lost (600)
    DEVTENSOR_LOG              lowest level that the default logger writes: debug, info, warning,
-                              error, off (warning) */
+                              error, off (warning)
+   NVTX_INJECTION64_PATH      library of a profiler, which sets it; it gets the ranges of
+                              dvt_range_push */
 
 /* The version of this header, as numbers and as text. */
 #ifdef DEVTENSOR_LINES
-#line 51 "src/0_api/dvt_config.h"
+#line 53 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -1881,9 +1883,146 @@ DVT_API dvt_status dvt_cuda_order_before(void *stream, dvt_ctx ctx);
    Copies: never. Waits: no. Owns: x. Errors: CONTEXT (x is not on a CUDA GPU), and earlier failures
    of the GPU; 0 is returned. */
 DVT_API uint64_t dvt_cuda_address(dvt_array *x);
+/* Makes an array of cpu() in memory that is page-locked for copies to and from a CUDA GPU, without
+   setting its values. With ctx a virtual GPU or cpu(), this is dvt_empty on cpu().
+   Copies of more than 64 KiB need no staging buffer. A copy to a GPU returns at once, and
+   operations of cpu() that write the array wait for it. dvt_data waits too. From then on every copy
+   waits until it has read the memory, because the caller may write to it at any time. A copy from a
+   GPU waits, as into any array. Use few and keep them: the memory cannot be swapped out, and making
+   one takes long. A forked child may neither use the memory nor copy to a GPU.
+   Waits: no; its release, for copies from it.  Owns: the innermost scope. Errors: SHAPE, DTYPE,
+   NO_DEVICE, HOST_MEMORY, FORKED. */
+DVT_API dvt_array *dvt_empty_pinned(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
 /* ==== end dvt_gpu.h ==== */
+/* ==== begin src/0_api/dvt_kernel.h ==== */
+/* [dvt:kernel] CUDA kernels of the program. They use the compiler, the cache on disk, the stream
+   order and the error messages of the library's own kernels. On cpu() and virtual GPUs a C function
+   takes their place.
+
+       dvt_kernel *saxpy = dvt_kernel_new(
+           "extern \"C\" __global__ void saxpy(const float *x, float *y, float a, int64_t n) {\n"
+           "    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n"
+           "    if (i < n) y[i] += a * x[i];\n"
+           "}\n", "saxpy");
+       dvt_kernel_launch(saxpy, DVT_SHAPE((n + 255) / 256), DVT_SHAPE(256), 0,
+                         DVT_ARGS(DVT_IN(x), DVT_INOUT(y), DVT_FLOAT(2), DVT_INT64(n))); */
+
 #ifdef DEVTENSOR_LINES
-#line 16 "src/0_api/dvt_api.h"
+#line 12 "src/0_api/dvt_kernel.h"
+#endif
+#define DVT_KERNEL_ARGS 32 /* largest number of arguments of a kernel */
+
+typedef struct dvt_kernel dvt_kernel; /* a kernel of the program */
+
+/* What an argument is. The zero value is none, and refused. */
+typedef enum dvt_arg_kind {
+	DVT_ARG_NONE,
+	DVT_ARG_IN, /* arrays */
+	DVT_ARG_OUT,
+	DVT_ARG_INOUT,
+	DVT_ARG_INT32, /* scalars */
+	DVT_ARG_INT64,
+	DVT_ARG_FLOAT,
+	DVT_ARG_DOUBLE
+} dvt_arg_kind;
+
+/* One argument; make it with the macros below. */
+typedef struct dvt_kernel_arg {
+	dvt_arg_kind kind;
+	dvt_array *array;
+	int64_t i;
+	double f;
+} dvt_kernel_arg;
+
+/* An array that the kernel reads. */
+#define DVT_IN(x) dvt_arg_array(DVT_ARG_IN, x)
+/* An array that it writes, every element. */
+#define DVT_OUT(x) dvt_arg_array(DVT_ARG_OUT, x)
+/* An array that it reads and writes, or writes in part. */
+#define DVT_INOUT(x) dvt_arg_array(DVT_ARG_INOUT, x)
+/* An int or unsigned. */
+#define DVT_INT32(value) dvt_arg_int(DVT_ARG_INT32, value)
+/* A 64-bit integer: int64_t, long long, size_t. */
+#define DVT_INT64(value) dvt_arg_int(DVT_ARG_INT64, value)
+/* A float. */
+#define DVT_FLOAT(value) dvt_arg_real(DVT_ARG_FLOAT, value)
+/* A double. */
+#define DVT_DOUBLE(value) dvt_arg_real(DVT_ARG_DOUBLE, value)
+/* The arguments of a call, in the kernel's order: pointer and number. */
+#define DVT_ARGS(...) DVT_ARGS_OF(__VA_ARGS__)
+
+/* An argument as a C function receives it. */
+typedef struct dvt_kernel_value {
+	dvt_arg_kind kind;
+	dvt_dtype dtype; /* arrays */
+	void *data;      /* arrays: the first element, contiguous */
+	int64_t size;    /* arrays: elements */
+	int64_t i;       /* scalars: the value in both */
+	double f;
+} dvt_kernel_value;
+
+/* A launch as a C function receives it. */
+typedef struct dvt_kernel_call {
+	int64_t grid[3], block[3], shared_bytes;
+	int n_args;
+	dvt_kernel_value arg[DVT_KERNEL_ARGS];
+} dvt_kernel_call;
+
+/* Stands in for a kernel on cpu() and on virtual GPUs: computes what all threads of the grid would.
+   On a virtual GPU its queue calls it, later and on another thread. It must not call the
+   library. */
+typedef void (*dvt_kernel_host_fn)(void *user, const dvt_kernel_call *call);
+/* Stands in for an expression: returns its value for one element from the inputs' values, in the
+   order of their names. Not called by two threads at once for one launch. */
+typedef double (*dvt_kernel_element_fn)(void *user, const double *value);
+
+/* Makes a kernel of CUDA C++ source, which has an extern "C" __global__ function of that name. Both
+   texts are copied. Nothing is compiled before the first launch on a GPU; each architecture is
+   compiled once, and the cache on disk keeps it. NVRTC sees no headers of the toolkit. The types
+   int8_t to uint64_t are defined, and CUDA's own functions need no header; <stdint.h>, <stddef.h>,
+   <stdbool.h> and <math.h> may be included. The source is trusted as the program is: a wrong
+   address in it ends the GPU's context.
+   Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (the name is no C identifier). */
+DVT_API dvt_kernel *dvt_kernel_new(const char *source, const char *name);
+/* Makes a kernel of one C++ expression over named inputs: dvt_kernel_expression("x, y", "x * x +
+   y"). At most 8 names. On a GPU it is one fused kernel. T is the type that it computes in: float
+   for float32 and 16-bit floats, double for float64, int64_t for integers and bool.
+   Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (names). */
+DVT_API dvt_kernel *dvt_kernel_expression(const char *inputs, const char *expression);
+/* Set the C function that stands in on cpu() and virtual GPUs, for the two forms; NULL: none.
+   `user` is passed to it, and must live until the launched work is done. Errors: VALUE (the other
+   form), NULL_ARGUMENT. */
+DVT_API dvt_status dvt_kernel_set_host(dvt_kernel *kernel, dvt_kernel_host_fn function, void *user);
+DVT_API dvt_status dvt_kernel_set_element(dvt_kernel *kernel, dvt_kernel_element_fn function,
+										  void *user);
+/* Launches a kernel on the context of its arrays. grid and block have one to three extents, x
+   first. A grid with an extent of 0 computes nothing. A block has at most 1024 threads, and 64 in
+   z; grids have at most 2^31 - 1 blocks in x and 65535 in y and z. shared_bytes: dynamic shared
+   memory, at most what the GPU has (48 KiB on every GPU). The arguments follow the function's
+   parameters: their number, and types that are written plainly (`const float *`, `int`, ...), are
+   compared with the source.
+   Arrays are contiguous, and at least one is given. Written arrays count as overwritten: see
+   dvt_mark_written. Nothing is recorded, so a kernel refuses arrays with a history while recording.
+   Copies: never.  Waits: no, but a first launch compiles.
+   Errors: NULL_ARGUMENT, CONTEXT, VALUE (arguments, not contiguous, the source does not compile),
+   RANGE (grid, block, shared_bytes), DTYPE, GRAD, UNSUPPORTED (no C function stands in),
+   NO_COMPILER. */
+DVT_API dvt_status dvt_kernel_launch(dvt_kernel *kernel, dvt_shape grid, dvt_shape block,
+									 int64_t shared_bytes, const dvt_kernel_arg *args, int64_t n);
+/* Computes the expression for each element: an argument for each name, DVT_IN or a scalar, at least
+   one array. Strides are free.
+   Shapes: the inputs broadcast.  Dtype: promoted as by dvt_add; scalars count as in
+   dvt_add_scalar.
+   Copies: never between contexts.  Waits: no, but a first launch compiles. Not recorded, as above.
+   Errors: as dvt_kernel_launch, SHAPE. */
+DVT_API dvt_array *dvt_kernel_apply(dvt_kernel *kernel, const dvt_kernel_arg *args, int64_t n);
+/* Make an argument, for the macros above. */
+DVT_API dvt_kernel_arg dvt_arg_array(dvt_arg_kind kind, dvt_array *array);
+DVT_API dvt_kernel_arg dvt_arg_int(dvt_arg_kind kind, int64_t value);
+DVT_API dvt_kernel_arg dvt_arg_real(dvt_arg_kind kind, double value);
+/* ==== end dvt_kernel.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 17 "src/0_api/dvt_api.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/0_api/dvt_nn.h ==== */
@@ -3041,7 +3180,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 											dvt_extreme best);
 /* ==== end dvt_checkpoint.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 23 "src/0_api/dvt_api.h"
+#line 24 "src/0_api/dvt_api.h"
 #endif
 #endif
 /* ==== begin src/0_api/dvt_report.h ==== */
@@ -3143,6 +3282,38 @@ DVT_API dvt_status dvt_board_image(dvt_board *board, const char *tag, dvt_array 
 DVT_API dvt_status dvt_board_text(dvt_board *board, const char *tag, const char *text,
 								  int64_t step);
 /* ==== end dvt_report.h ==== */
+/* ==== begin src/0_api/dvt_profile.h ==== */
+/* [dvt:profile] Points in a context's work with their times, and named ranges for profilers. */
+
+/* A point in the work of a context. It never changes, so any thread may use it. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/0_api/dvt_profile.h"
+#endif
+typedef struct dvt_event dvt_event;
+/* Records the point after all work that was started on ctx so far. On cpu() that work is done, and
+   the point is now.
+   Waits: no.  Owns: the innermost scope. Errors: NO_DEVICE, HOST_MEMORY, and earlier failures of
+   the device. */
+DVT_API dvt_event *dvt_event_record(dvt_ctx ctx);
+/* Returns whether the work up to the event is done. Waits: no.  Errors: earlier failures of the
+   device; false is returned. */
+DVT_API bool dvt_event_done(dvt_event *event);
+/* Waits until the work up to the event is done; later work may still be running. Errors: as
+   dvt_wait. */
+DVT_API dvt_status dvt_event_wait(dvt_event *event);
+/* Returns the milliseconds between two events of one device, negative if `end` came first. On a GPU
+   its own clock measures them, to half a microsecond.
+   Waits: for both.  Errors: CONTEXT (two devices), and as dvt_wait; NaN is returned. */
+DVT_API double dvt_event_elapsed(dvt_event *begin, dvt_event *end);
+
+/* Begin and end a named range of this thread, which may contain others. Nsight Systems and other
+   tools that set NVTX_INJECTION64_PATH show it. So does a trace (dvt_trace_begin), which cuts names
+   after 47 bytes and has the 16 outermost ranges. Without both, a call takes nanoseconds. Ranges
+   say what the thread does, not what a GPU does later.
+   Waits: no.  Errors: NULL_ARGUMENT, VALUE (no range of this thread has begun). */
+DVT_API dvt_status dvt_range_push(const char *name);
+DVT_API dvt_status dvt_range_pop(void);
+/* ==== end dvt_profile.h ==== */
 /* ==== begin src/0_api/dvt_macros.h ==== */
 /* [dvt:macros] Expansions of the macros above. Programs do not call these directly. */
 
@@ -3211,7 +3382,15 @@ template <class T, size_t N> inline const void *dvt_values(const T (&values)[N])
 	return values;
 }
 template <class T, size_t N> char (&dvt_values_count(const T (&values)[N]))[N];
+
+/* Returns the address of a braced list of kernel arguments. */
+template <size_t N> inline const dvt_kernel_arg *dvt_args(const dvt_kernel_arg (&args)[N]) {
+	return args;
 }
+}
+#define DVT_ARGS_OF(...) \
+	dvt_args({__VA_ARGS__}), \
+		static_cast<int64_t>(sizeof(dvt_values_count<dvt_kernel_arg>({__VA_ARGS__})))
 #define DVT_DTYPE_OF(T) (dvt_dtype_for<T>::value)
 #define DVT_VALUES(T, ...) \
 	dvt_values<T>({__VA_ARGS__}), static_cast<int64_t>(sizeof(dvt_values_count<T>({__VA_ARGS__})))
@@ -3226,6 +3405,7 @@ template <class T, size_t N> char (&dvt_values_count(const T (&values)[N]))[N];
 	 : (T)-1 > (T)1   ? DVT_DTYPE_UNSIGNED \
 	 : sizeof(T) == 4 ? (int)DVT_I32 \
 					  : (int)DVT_I64)
+#define DVT_ARGS_OF(...) DVT_VALUES(dvt_kernel_arg, __VA_ARGS__)
 #define DVT_VALUES(T, ...) \
 	(const T[]){__VA_ARGS__}, (int64_t)(sizeof((const T[]){__VA_ARGS__}) / sizeof(T))
 #endif
@@ -3348,7 +3528,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #endif
 /* ==== end dvt_macros.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 26 "src/0_api/dvt_api.h"
+#line 28 "src/0_api/dvt_api.h"
 #endif
 #endif
 /* ==== end dvt_api.h ==== */
@@ -3449,6 +3629,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_cuda_order_after
 #undef dvt_cuda_order_before
 #undef dvt_cuda_address
+#undef dvt_empty_pinned
 #undef dvt_print
 #undef dvt_print_file
 #undef dvt_format
@@ -3489,6 +3670,12 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_map_bytes
 #undef dvt_read_cifar10
 #undef dvt_read_cifar100
+#undef dvt_kernel_new
+#undef dvt_kernel_expression
+#undef dvt_kernel_set_host
+#undef dvt_kernel_set_element
+#undef dvt_kernel_launch
+#undef dvt_kernel_apply
 #undef dvt_loss_softmax_cross_entropy
 #undef dvt_loss_softmax_cross_entropy_with
 #undef dvt_loss_nll
@@ -3800,6 +3987,10 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_rms_norm
 #undef dvt_group_norm
 #undef dvt_instance_norm
+#undef dvt_event_record
+#undef dvt_event_wait
+#undef dvt_range_push
+#undef dvt_range_pop
 #undef dvt_uniform
 #undef dvt_normal
 #undef dvt_randint
@@ -8753,7 +8944,8 @@ typedef struct dvti_reduce_row {
 	R(permutation, none, NONE, "random order") \
 	R(fill, none, NONE, "one value everywhere") \
 	R(arange, none, NONE, "evenly spaced values") \
-	R(eye, none, NONE, "ones on a diagonal")
+	R(eye, none, NONE, "ones on a diagonal") \
+	R(custom, none, NONE, "a kernel of the program")
 
 /* clang-format on */
 
@@ -8944,7 +9136,8 @@ typedef enum dvti_feature {
 	DVTI_CAN_MASK,       /* the epilogue's mask */
 	DVTI_CAN_WIDEN,      /* matmul: factors of int8 and uint8, a result of int32 */
 	DVTI_CAN_HOST_STATE, /* random: states in host memory, which change in the call */
-	DVTI_CAN_MANY        /* optimizer: the launch's updates */
+	DVTI_CAN_MANY,       /* optimizer: the launch's updates */
+	DVTI_CAN_SOURCE /* custom: compiles CUDA source; without it the call needs a host function */
 } dvti_feature;
 
 typedef enum dvti_class { DVTI_F32, DVTI_F64, DVTI_I64 } dvti_class;
@@ -9002,6 +9195,26 @@ typedef union dvti_launch_plan {
 /* Checks at compile time that a plan type fits. */
 #define DVTI_PLAN_FITS(T) typedef char T##_fits_plan[sizeof(T) <= DVTI_PLAN_BYTES ? 1 : -1];
 
+/* A call of a kernel of the program (dvt_kernel). Texts are valid during the call, except `entry`,
+   which is never freed. The rest may be copied. */
+typedef struct dvti_custom {
+	const char *source;            /* CUDA source, or the expression */
+	const char *entry;             /* name of the function; NULL: an expression */
+	uint64_t hash[2];              /* of the texts */
+	const char *const *input;      /* expression: a name for each argument */
+	dvt_kernel_host_fn host;       /* NULL: none */
+	dvt_kernel_element_fn element; /* the same for an expression */
+	void *user;
+	dvt_kernel_call call;
+	dvti_view view[DVT_KERNEL_ARGS]; /* of the arguments that are arrays; an expression's have the
+                                        result's shape, by strides of 0 */
+} dvti_custom;
+
+/* Returns whether an argument is an array. */
+static inline bool dvti_arg_is_array(dvt_arg_kind kind) {
+	return kind >= DVT_ARG_IN && kind <= DVT_ARG_INOUT;
+}
+
 typedef struct dvti_launch {
 	const dvti_kernel *kernel;
 	dvti_op op;
@@ -9016,6 +9229,7 @@ typedef struct dvti_launch {
 	dvti_epilogue epilogue;
 	const dvti_update_of *updates; /* of an optimizer, valid during the call: see dvt_kernels.h */
 	int64_t n_updates;
+	const dvti_custom *custom;   /* of a kernel of the program, valid during the call */
 	dvti_view in[DVTI_MAX_IN];   /* n_in of them are set, each as far as its axes go */
 	dvti_view out[DVTI_MAX_OUT]; /* n_out of them */
 	dvti_launch_plan plan;       /* the backend's own */
@@ -9064,6 +9278,31 @@ typedef struct dvti_process_sums {
 	/* Frees the group. `abort`: without the other processes, in the middle of sums. */
 	void (*leave)(dvti_device *device, void *group, bool abort);
 } dvti_process_sums;
+
+/* Points in a device's queue, for dvt_event. */
+typedef struct dvti_marks {
+	/* Makes a mark after all work queued so far. */
+	dvt_status (*record)(dvti_device *device, const char *function, void **mark);
+	/* Sets *done when the queue has come to the mark, for which `wait` waits. */
+	dvt_status (*reached)(dvti_device *device, const char *function, void *mark, bool wait,
+						  bool *done);
+	/* Computes the time between two marks that the queue has come to. */
+	dvt_status (*elapsed)(dvti_device *device, const char *function, void *begin, void *end,
+						  double *milliseconds);
+	void (*drop)(dvti_device *device, void *mark); /* never fails */
+} dvti_marks;
+
+/* Host memory that the device reads and writes by itself (dvt_pinned.c). */
+typedef struct dvti_page_locked {
+	dvt_status (*acquire)(dvti_device *device, const char *function, int64_t bytes, void **out);
+	void (*release)(dvti_device *device, void *block); /* nothing reads it any more; never fails */
+	/* upload: `src` may change when it returns, or when the new *mark is reached. */
+	dvt_status (*upload)(dvti_device *device, void *dst, const void *src, int64_t bytes,
+						 void **mark);
+	dvt_status (*download)(dvti_device *device, void *dst, const void *src, int64_t bytes);
+	void (*settle)(dvti_device *device, void *mark); /* waits for a mark and drops it */
+	void (*drop)(dvti_device *device, void *mark);
+} dvti_page_locked;
 
 /* The functions of a device. All up to `wait` are required. A function that does not return DVT_OK
    has set the message by dvti_fail. */
@@ -9115,6 +9354,8 @@ typedef struct dvti_backend {
 	void (*settle)(dvti_device *device, const void *at, int64_t bytes);
 	/* Sums over processes. NULL: through host memory. */
 	const dvti_process_sums *(*process_sums)(void);
+	const dvti_marks *(*marks)(void);        /* NULL: the queue is always empty */
+	const dvti_page_locked *(*pinned)(void); /* NULL: all host memory is alike */
 } dvti_backend;
 
 /* A kind of device in this build. Any thread may call any function at any time, but the library
@@ -9461,6 +9702,18 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
 DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst);
 DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x);
 
+/* ---- page-locked arrays of cpu(), which a GPU may still be reading (dvt_pinned.c) ---- */
+DVTI_FN bool dvti_is_pinned(const dvti_storage *storage);
+/* Waits until the memory may be written. Does nothing for other storages. */
+DVTI_FN void dvti_pinned_settle(const dvti_storage *storage);
+/* Returns whether any memory is being read: one relaxed load. */
+DVTI_FN bool dvti_pinned_busy(void);
+/* Waits until a launch on cpu() may write its results. */
+DVTI_FN void dvti_pinned_settle_launch(const dvti_launch *launch);
+/* Uploads from page-locked memory. */
+DVTI_FN dvt_status dvti_pinned_upload(dvti_device *to, void *dst, const dvti_storage *from,
+									  const void *src, int64_t bytes);
+
 /* ---- events: what threads and devices do, for traces and summaries (dvt_event.c) ---- */
 typedef enum dvti_event_kind {
 	DVTI_EVENT_LAUNCH,  /* this thread started a kernel; on cpu() it is done */
@@ -9468,6 +9721,7 @@ typedef enum dvti_event_kind {
 	DVTI_EVENT_COPY,    /* this thread copied from `from` to ctx, or queued the copy */
 	DVTI_EVENT_WAIT,    /* this thread waited for ctx */
 	DVTI_EVENT_COMPILE, /* this thread compiled a kernel */
+	DVTI_EVENT_RANGE,   /* a range of this thread has ended (dvt_range_pop) */
 	DVTI_EVENT_NOTE     /* the public call of this thread at name:line has ended */
 } dvti_event_kind;
 
@@ -9944,6 +10198,7 @@ DVT_API void *dvt_data(dvt_array *x) {
 	}
 	if (dvt_wait(x) != DVT_OK)
 		return NULL;
+	dvti_pinned_settle(x->storage);
 	dvti_atomic_store(&x->storage->shown, 1);
 	return dvti_view_of(x).data;
 }
@@ -11155,6 +11410,8 @@ static const dvti_backend dvti_meta_backend = {"meta",
 											   false,
 											   NULL,
 											   NULL,
+											   NULL,
+											   NULL,
 											   NULL};
 
 static void dvti_meta_describe(int index, const dvti_device *device, dvt_device_info *out) {
@@ -11212,6 +11469,456 @@ DVTI_FN dvti_meta_state dvti_meta_swap(dvti_meta_state state) {
 }
 #endif
 /* ==== end dvt_meta.c ==== */
+/* ==== begin src/2_core/dvt_pinned.c ==== */
+/* Arrays of cpu() in page-locked memory. A GPU copies from it by itself, after the call of the copy
+   has returned. So whoever may write the memory waits for these copies first: kernels of cpu(),
+   copies into it, dvt_data, and its release. A caller who has its address may write at any time;
+   then the copy itself waits. */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/2_core/dvt_pinned.c"
+#endif
+
+typedef struct dvti_pinned {
+	struct dvti_pinned *next; /* of those that are being read */
+	dvti_device *device;      /* that has allocated it; kept in use */
+	void *at;
+	int64_t bytes;
+	dvti_device *reader; /* NULL: none; a device is kept in use */
+	void *mark;          /* the copy's end in its queue */
+} dvti_pinned;
+
+static dvti_mutex dvti_pinned_lock = DVTI_MUTEX_INIT;
+static dvti_pinned *dvti_pinned_read; /* blocks with a reader */
+static dvti_atomic dvti_pinned_reads; /* their number */
+static dvti_atomic dvti_pinned_home;  /* the process that has made such arrays */
+
+/* Returns whether this process was forked from that one. Then another thread may have held the
+   lock, and the copies are those of the parent. */
+static bool dvti_pinned_forked(void) {
+	return dvti_atomic_load(&dvti_pinned_home) != dvti_process_id();
+}
+
+/* Waits for the reader of a block. The caller holds the lock. A failure of the reader is left for
+   its next wait; it reads no more. */
+static void dvti_pinned_wait(dvti_pinned *block) {
+	dvti_pinned **link = &dvti_pinned_read;
+	dvti_device *reader = block->reader;
+	if (!reader)
+		return;
+	reader->backend->pinned()->settle(reader, block->mark);
+	block->reader = NULL;
+	block->mark = NULL;
+	while (*link != block)
+		link = &(*link)->next;
+	*link = block->next;
+	dvti_atomic_add(&dvti_pinned_reads, -1);
+	dvti_device_end(reader);
+}
+
+static void dvti_pinned_release(void *user) {
+	dvti_pinned *block = (dvti_pinned *)user;
+	if (!dvti_pinned_forked()) {
+		dvti_mutex_lock(&dvti_pinned_lock);
+		dvti_pinned_wait(block);
+		dvti_mutex_unlock(&dvti_pinned_lock);
+	}
+	block->device->backend->pinned()->release(block->device, block->at);
+	dvti_device_end(block->device);
+	dvti_free(block);
+}
+
+static dvti_pinned *dvti_pinned_of(const dvti_storage *storage) {
+	return storage->release == dvti_pinned_release ? (dvti_pinned *)storage->user : NULL;
+}
+
+DVTI_FN bool dvti_is_pinned(const dvti_storage *storage) {
+	return dvti_pinned_of(storage) != NULL;
+}
+
+DVTI_FN void dvti_pinned_settle(const dvti_storage *storage) {
+	dvti_pinned *block = dvti_pinned_of(storage);
+	if (!block || !dvti_atomic_load(&dvti_pinned_reads) || dvti_pinned_forked())
+		return;
+	dvti_mutex_lock(&dvti_pinned_lock);
+	dvti_pinned_wait(block);
+	dvti_mutex_unlock(&dvti_pinned_lock);
+}
+
+/* Returns whether a launch may write the block. Kernels with lists of arrays of their own count as
+   writers. */
+static bool dvti_pinned_written(const dvti_pinned *block, const dvti_launch *launch) {
+	const uintptr_t begin = (uintptr_t)block->at, end = begin + (uintptr_t)block->bytes;
+	int k, axis;
+	if (launch->updates || launch->custom)
+		return true;
+	for (k = 0; k < launch->n_out; k++) {
+		const dvti_view *view = &launch->out[k];
+		const int64_t size = dvt_dtype_size(view->dtype);
+		uintptr_t low = (uintptr_t)view->data, high = low + (uintptr_t)size;
+		for (axis = 0; axis < view->ndim && view->dim[axis] > 0; axis++) {
+			const int64_t reach = (view->dim[axis] - 1) * view->stride[axis] * size;
+			if (reach < 0)
+				low -= (uintptr_t)-reach;
+			else
+				high += (uintptr_t)reach;
+		}
+		if (view->data && low < end && begin < high)
+			return true;
+	}
+	return false;
+}
+
+DVTI_FN DVTI_RARE void dvti_pinned_settle_launch(const dvti_launch *launch) {
+	dvti_pinned *block, *next;
+	if (dvti_pinned_forked())
+		return;
+	dvti_mutex_lock(&dvti_pinned_lock);
+	for (block = dvti_pinned_read; block; block = next) {
+		next = block->next;
+		if (dvti_pinned_written(block, launch))
+			dvti_pinned_wait(block);
+	}
+	dvti_mutex_unlock(&dvti_pinned_lock);
+}
+
+DVTI_FN bool dvti_pinned_busy(void) {
+	return dvti_atomic_peek(&dvti_pinned_reads) != 0;
+}
+
+DVTI_FN dvt_status dvti_pinned_upload(dvti_device *to, void *dst, const dvti_storage *from,
+									  const void *src, int64_t bytes) {
+	dvti_pinned *block = dvti_pinned_of(from);
+	void *mark = NULL;
+	dvt_status status;
+	if (dvti_pinned_forked()) /* fails with FORKED, unless CUDA was initialized by this process */
+		return to->backend->upload(to, dst, src, bytes);
+	dvti_mutex_lock(&dvti_pinned_lock);
+	if (block->reader && block->reader != to)
+		dvti_pinned_wait(block);
+	status = to->backend->pinned()->upload(to, dst, src, bytes, &mark);
+	if (status == DVT_OK && mark && block->reader) {
+		to->backend->pinned()->drop(to, block->mark); /* the same queue: the new one comes later */
+		block->mark = mark;
+	} else if (status == DVT_OK && mark) {
+		dvti_atomic_add(&to->users, 1);
+		block->reader = to;
+		block->mark = mark;
+		block->next = dvti_pinned_read;
+		dvti_pinned_read = block;
+		dvti_atomic_add(&dvti_pinned_reads, 1);
+	}
+	if (dvti_atomic_load(&from->shown))
+		dvti_pinned_wait(block);
+	dvti_mutex_unlock(&dvti_pinned_lock);
+	return status;
+}
+
+/* ---- creation ---- */
+static dvt_array *dvti_pinned_array(const char *function, dvti_device *device, dvt_shape shape,
+									dvt_dtype dtype, int64_t bytes) {
+	dvti_pinned *block = (dvti_pinned *)dvti_alloc_zero(sizeof *block);
+	dvti_memory memory;
+	dvt_array *x;
+	if (!block) {
+		dvti_fail_memory(function, (int64_t)sizeof *block);
+		return NULL;
+	}
+	dvti_atomic_store(&dvti_pinned_home, dvti_process_id());
+	block->device = device;
+	block->bytes = bytes;
+	if (device->backend->pinned()->acquire(device, function, bytes, &block->at) != DVT_OK) {
+		dvti_free(block);
+		return NULL;
+	}
+	memset(&memory, 0, sizeof memory);
+	memory.data = block->at;
+	memory.shape = shape;
+	memory.dtype = dtype;
+	memory.release = dvti_pinned_release;
+	memory.user = block;
+	x = dvti_array_over(function, &memory, dvt_cpu());
+	if (!x) {
+		device->backend->pinned()->release(device, block->at);
+		dvti_free(block);
+	}
+	return x;
+}
+
+DVT_API dvt_array *dvt_empty_pinned(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx) {
+	static const char *const function = "dvt_empty_pinned";
+	dvti_device *device;
+	dvt_array *x;
+	int64_t bytes;
+	if (!dvti_nbytes(function, shape, dtype, &bytes))
+		return NULL;
+	device = dvti_device_begin(function, dvti_ctx(ctx));
+	if (!device)
+		return NULL;
+	if (device->backend->pinned && bytes > 0) {
+		x = dvti_pinned_array(function, device, shape, dtype, bytes);
+		if (!x)
+			dvti_device_end(device);
+		return x;
+	}
+	dvti_device_end(device);
+	return dvti_array_new(function, shape, dtype, dvt_cpu());
+}
+/* ==== end dvt_pinned.c ==== */
+/* ==== begin src/2_core/dvt_queue_event.c ==== */
+/* Events of the program (dvt_event): points in the queue of a device. The device stays in use while
+   an event of it exists, as with arrays. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/2_core/dvt_queue_event.c"
+#endif
+
+struct dvt_event {
+	dvti_object object;
+	dvti_device *device;
+	void *mark; /* NULL: the queue is always empty */
+	double at;  /* the time without a mark */
+};
+
+static void dvti_queue_event_destroy(void *object) {
+	dvt_event *event = (dvt_event *)object;
+	if (event->mark)
+		event->device->backend->marks()->drop(event->device, event->mark);
+	dvti_device_end(event->device);
+	dvti_small_free(event, sizeof *event);
+}
+
+DVT_API dvt_event *dvt_event_record(dvt_ctx ctx) {
+	static const char *const function = "dvt_event_record";
+	dvti_device *device = dvti_device_begin(function, dvti_ctx(ctx));
+	dvt_event *event;
+	if (!device)
+		return NULL;
+	event = (dvt_event *)dvti_small_alloc(sizeof *event);
+	if (!event) {
+		dvti_fail_memory(function, (int64_t)sizeof *event);
+		dvti_device_end(device);
+		return NULL;
+	}
+	event->device = device;
+	event->mark = NULL;
+	event->at = dvti_now();
+	if ((device->backend->marks &&
+		 device->backend->marks()->record(device, function, &event->mark) != DVT_OK) ||
+		!dvti_object_begin(event, dvti_queue_event_destroy, function)) {
+		dvti_queue_event_destroy(event);
+		return NULL;
+	}
+	return event;
+}
+
+static dvt_status dvti_queue_event_reached(const char *function, const dvt_event *event, bool wait,
+										   bool *done) {
+	*done = true;
+	if (!event->mark)
+		return DVT_OK;
+	if (wait)
+		dvti_atomic_add(&dvti_stats()->waits, 1);
+	return event->device->backend->marks()->reached(event->device, function, event->mark, wait,
+													done);
+}
+
+DVT_API bool dvt_event_done(dvt_event *event) {
+	bool done = false;
+	if (!event) {
+		dvti_null("dvt_event_done", "event");
+		return false;
+	}
+	return dvti_queue_event_reached("dvt_event_done", event, false, &done) == DVT_OK && done;
+}
+
+DVT_API dvt_status dvt_event_wait(dvt_event *event) {
+	bool done;
+	return event ? dvti_queue_event_reached("dvt_event_wait", event, true, &done)
+				 : dvti_null("dvt_event_wait", "event");
+}
+
+DVT_API double dvt_event_elapsed(dvt_event *begin, dvt_event *end) {
+	static const char *const function = "dvt_event_elapsed";
+	double milliseconds = (double)NAN;
+	bool done;
+	if (!begin || !end) {
+		dvti_null(function, begin ? "end" : "begin");
+		return milliseconds;
+	}
+	if (begin->device != end->device) {
+		char *first = dvti_name_buffer();
+		snprintf(first, DVTI_NAME_SIZE, "%s", dvt_ctx_name(begin->device->ctx));
+		dvti_fail(DVT_ERR_CONTEXT,
+				  "%s: begin is an event of %s and end one of %s, which have different clocks; "
+				  "record both on one context",
+				  function, first, dvt_ctx_name(end->device->ctx));
+		return milliseconds;
+	}
+	if (dvti_queue_event_reached(function, begin, true, &done) != DVT_OK ||
+		dvti_queue_event_reached(function, end, true, &done) != DVT_OK)
+		return milliseconds;
+	if (!begin->mark)
+		return (end->at - begin->at) * 1e3;
+	begin->device->backend->marks()->elapsed(begin->device, function, begin->mark, end->mark,
+											 &milliseconds);
+	return milliseconds;
+}
+/* ==== end dvt_queue_event.c ==== */
+/* ==== begin src/2_core/dvt_range.c ==== */
+/* Named ranges of threads: for traces, and for tools by NVTX without its headers.
+
+   NVTX 3 is a protocol between a program and a tool in its process. The tool's library is named by
+   NVTX_INJECTION64_PATH. Its function InitializeInjectionNvtx2 receives a function that returns
+   tables of the program by number, and from them takes the places where it stores its callbacks.
+   Source: nvtx3/nvtxDetail/nvtxTypes.h, nvtxInit.h and nvtxImpl.h of CUDA 13.0. */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/2_core/dvt_range.c"
+#endif
+
+#if !defined(DEVTENSOR_NO_CUDA)
+
+typedef void (*dvti_nvtx_function)(void);
+
+enum {
+	DVTI_NVTX_CALLBACKS = 1, /* numbers of tables */
+	DVTI_NVTX_VERSION = 3,
+	DVTI_NVTX_CORE = 1, /* the only module here */
+	DVTI_NVTX_PUSH = 9, /* its functions, from 1 */
+	DVTI_NVTX_POP = 11,
+	DVTI_NVTX_FUNCTIONS = 15
+};
+
+static dvti_nvtx_function dvti_nvtx_callback[DVTI_NVTX_FUNCTIONS + 1]; /* set by the tool */
+static dvti_nvtx_function *dvti_nvtx_place[DVTI_NVTX_FUNCTIONS + 2];   /* 0 and the last: NULL */
+
+static int dvti_nvtx_places(int module, dvti_nvtx_function ***places, unsigned *n) {
+	if (module != DVTI_NVTX_CORE)
+		return 0;
+	if (places)
+		*places = dvti_nvtx_place;
+	if (n)
+		*n = DVTI_NVTX_FUNCTIONS + 1;
+	return 1;
+}
+
+static void dvti_nvtx_set_version(uint32_t version) {
+	(void)version;
+}
+
+static const void *dvti_nvtx_table(uint32_t number) {
+	static const struct {
+		size_t size;
+		int (*places)(int module, dvti_nvtx_function ***places, unsigned *n);
+	} callbacks = {sizeof callbacks, dvti_nvtx_places};
+
+	static const struct {
+		size_t size;
+		uint32_t version, reserved;
+		void (*set_version)(uint32_t version);
+	} version = {sizeof version, 3, 0, dvti_nvtx_set_version};
+
+	return number == DVTI_NVTX_CALLBACKS ? (const void *)&callbacks
+		   : number == DVTI_NVTX_VERSION ? (const void *)&version
+										 : NULL;
+}
+
+/* A tool that fails is left alone: the library stays loaded, without callbacks. */
+static void dvti_nvtx_load(void) {
+	const char *path = dvti_env("NVTX_INJECTION64_PATH");
+	void *library = path ? dvti_library_open(path) : NULL, *symbol;
+	int (*begin)(const void *(*table)(uint32_t number)) = NULL;
+	int i;
+	if (!library)
+		return;
+	symbol = dvti_library_symbol(library, "InitializeInjectionNvtx2");
+	if (!symbol)
+		return;
+	for (i = 1; i <= DVTI_NVTX_FUNCTIONS; i++)
+		dvti_nvtx_place[i] = &dvti_nvtx_callback[i];
+	memcpy(&begin, &symbol, sizeof begin);
+	if (!begin(dvti_nvtx_table))
+		memset(dvti_nvtx_callback, 0, sizeof dvti_nvtx_callback);
+}
+
+static dvti_nvtx_function dvti_nvtx(int number) {
+	static dvti_mutex lock = DVTI_MUTEX_INIT;
+	static dvti_atomic tried;
+	if (!dvti_atomic_load(&tried)) {
+		dvti_mutex_lock(&lock);
+		if (!dvti_atomic_load(&tried)) {
+			dvti_nvtx_load();
+			dvti_atomic_publish(&tried, 1);
+		}
+		dvti_mutex_unlock(&lock);
+	}
+	return dvti_nvtx_callback[number];
+}
+
+static void dvti_nvtx_push(const char *name) {
+	const dvti_nvtx_function function = dvti_nvtx(DVTI_NVTX_PUSH);
+	if (function)
+		((int (*)(const char *))function)(name);
+}
+
+static void dvti_nvtx_pop(void) {
+	const dvti_nvtx_function function = dvti_nvtx(DVTI_NVTX_POP);
+	if (function)
+		((int (*)(void))function)();
+}
+
+#else
+
+static void dvti_nvtx_push(const char *name) {
+	(void)name;
+}
+
+static void dvti_nvtx_pop(void) {
+}
+
+#endif
+
+/* ---- the ranges of this thread ---- */
+#define DVTI_RANGES 16
+#define DVTI_RANGE_NAME 48
+
+static DVTI_TLS struct {
+	int depth; /* may exceed DVTI_RANGES */
+	double begin[DVTI_RANGES];
+	char name[DVTI_RANGES][DVTI_RANGE_NAME];
+} dvti_ranges;
+
+DVT_API dvt_status dvt_range_push(const char *name) {
+	const int i = dvti_ranges.depth;
+	if (!name)
+		return dvti_null("dvt_range_push", "name");
+	dvti_nvtx_push(name);
+	if (i < DVTI_RANGES) {
+		dvti_ranges.begin[i] = dvti_listened() ? dvti_now() : -1;
+		snprintf(dvti_ranges.name[i], DVTI_RANGE_NAME, "%s", name);
+	}
+	dvti_ranges.depth++;
+	return DVT_OK;
+}
+
+DVT_API dvt_status dvt_range_pop(void) {
+	int i;
+	if (dvti_ranges.depth == 0)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "dvt_range_pop: no range of this thread has begun; expected "
+						 "a dvt_range_push before: call both once for each range");
+	dvti_nvtx_pop();
+	i = --dvti_ranges.depth;
+	/* A range that began before the trace is not in it. */
+	if (i < DVTI_RANGES && dvti_listened() && dvti_ranges.begin[i] >= 0) {
+		dvti_event event = dvti_event_begin(DVTI_EVENT_RANGE, dvti_ranges.name[i], dvt_cpu());
+		event.begin = dvti_ranges.begin[i];
+		dvti_event_end(&event);
+	}
+	return DVT_OK;
+}
+
+#undef DVTI_RANGES
+#undef DVTI_RANGE_NAME
+/* ==== end dvt_range.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -11284,12 +11991,18 @@ static dvt_status dvti_copy_bytes_in_mode(dvt_array *dst, dvt_array *src) {
 	if (from->ctx.type == DVT_DEVICE_CPU) {
 		dvti_atomic_add(&c->to_device_count, 1);
 		dvti_atomic_add(&c->to_device_bytes, bytes);
+		if (dvti_is_pinned(src->storage) && to->backend->pinned)
+			return dvti_pinned_upload(to, d, src->storage, s, bytes);
 		return to->backend->upload(to, d, s, bytes);
 	}
 	if (to->ctx.type == DVT_DEVICE_CPU) {
 		dvti_atomic_add(&c->to_host_count, 1);
 		dvti_atomic_add(&c->to_host_bytes, bytes);
 		dvti_atomic_add(&c->waits, 1);
+		if (dvti_is_pinned(dst->storage) && from->backend->pinned) {
+			dvti_pinned_settle(dst->storage);
+			return from->backend->pinned()->download(from, d, s, bytes);
+		}
 		return from->backend->download(from, d, s, bytes);
 	}
 	dvti_atomic_add(&c->between_count, 1);
@@ -11416,6 +12129,8 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
 	}
 	begin = dvti_listened() ? dvti_now() : 0;
 	mode = dvti_float_mode_begin();
+	if (landed)
+		dvti_pinned_settle(landed->storage);
 	status = landed ? device->backend->upload(device, dvti_view_of(landed).data, src, bytes)
 					: dvti_failure();
 	dvti_float_mode_end(&mode);
@@ -11832,6 +12547,7 @@ DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti
 	launch->epilogue.mask = NULL;
 	launch->updates = NULL;
 	launch->n_updates = 0;
+	launch->custom = NULL;
 }
 
 DVTI_FN bool dvti_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
@@ -11904,7 +12620,10 @@ static DVTI_RARE dvt_status dvti_launch_heard(dvti_device *device, dvti_launch *
 
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
 	const dvti_backend *backend = device->backend;
-	dvt_status status =
+	dvt_status status;
+	if (dvti_pinned_busy() && device->ctx.type == DVT_DEVICE_CPU)
+		dvti_pinned_settle_launch(launch);
+	status =
 		dvti_listened() ? dvti_launch_heard(device, launch) : dvti_launch_in_mode(device, launch);
 	if (status != DVT_OK)
 		return status;
@@ -12642,6 +13361,7 @@ DVTI_FN int64_t dvti_cpu_take_plan(dvti_launch *launch, int threads);
 DVTI_FN bool dvti_cpu_random_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
 DVTI_FN int64_t dvti_cpu_random_plan(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_custom(const dvti_launch *launch);
 
 /* ---- virtual GPUs ---- */
 
@@ -13983,10 +14703,11 @@ DVTI_FN void dvti_scan_columns_items(void *scan, int64_t begin, int64_t end);
 #define DVTI_INLINE_BYTES 512 /* uploads of at most this size are copied into the command */
 
 typedef enum dvti_command_kind {
-	DVTI_COMMAND_LAUNCH,
+	DVTI_COMMAND_LAUNCH,  /* `staging`: its dvti_custom, or NULL */
 	DVTI_COMMAND_COPY,    /* src to dst; src may be bytes[], or `staging`, which is freed */
 	DVTI_COMMAND_RELEASE, /* returns dst to the heap */
-	DVTI_COMMAND_AWAIT    /* only waits for `after` */
+	DVTI_COMMAND_AWAIT,   /* only waits for `after` */
+	DVTI_COMMAND_MARK     /* sets the time of dst, a dvti_virtual_mark */
 } dvti_command_kind;
 
 typedef struct dvti_command {
@@ -14027,6 +14748,21 @@ typedef struct dvti_virtual {
 static inline dvti_virtual *dvti_virtual_of(dvti_device *device) {
 	return (dvti_virtual *)device->impl;
 }
+
+/* A point in a queue. The event and the queued command have a reference each. */
+typedef struct dvti_virtual_mark {
+	dvti_atomic references;
+	int64_t number; /* of its command */
+	double at;      /* dvti_now() when the queue came to it */
+} dvti_virtual_mark;
+
+DVTI_FN const dvti_marks *dvti_virtual_marks(void);
+/* Sets the time of the mark and drops the command's reference. */
+DVTI_FN void dvti_virtual_mark_reached(dvti_virtual_mark *mark);
+/* Returns an error in a forked child and for a lost device. */
+DVTI_FN dvt_status dvti_virtual_usable(dvti_device *device, const char *what);
+/* Returns the error that the next wait has to report, and forgets it. */
+DVTI_FN dvt_status dvti_virtual_pending(dvti_virtual *v);
 
 static inline bool dvti_virtual_forked(const dvti_virtual *v) {
 	return v->process != dvti_process_id();
@@ -16483,6 +17219,59 @@ DVTI_FN void dvti_cpu_cross_entropy(const dvti_launch *launch) {
 					  (void *)(uintptr_t)launch);
 }
 /* ==== end cpu_cross_entropy.c ==== */
+/* ==== begin src/3_cpu/cpu_custom.c ==== */
+/* Kernels of the program on host memory: the C function that it has given computes. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cpu/cpu_custom.c"
+#endif
+
+/* Advances to the next position in C order, and the offset of each array. */
+static void dvti_custom_next(const dvti_custom *custom, const dvti_view *out, int64_t *index,
+							 int64_t *at) {
+	int axis, k;
+	for (axis = out->ndim - 1; axis >= 0; axis--) {
+		const int64_t step = ++index[axis] < out->dim[axis] ? 1 : 1 - out->dim[axis];
+		for (k = 0; k < custom->call.n_args; k++)
+			if (dvti_arg_is_array(custom->call.arg[k].kind))
+				at[k] += step * custom->view[k].stride[axis];
+		if (step == 1)
+			return;
+		index[axis] = 0;
+	}
+}
+
+/* Converts as elementwise operations do: each value to the class `compute`, the result from
+   float64. */
+static double dvti_custom_load(const dvti_view *view, int64_t at, dvti_class compute) {
+	const double value = dvti_load_f64(view->data, view->dtype, at);
+	return compute == DVTI_F32 ? (double)(float)value : value;
+}
+
+static void dvti_custom_expression(const dvti_launch *launch) {
+	const dvti_custom *custom = launch->custom;
+	const dvti_view *out = &launch->out[0];
+	const int64_t n = dvti_view_size(out);
+	int64_t index[DVT_MAX_DIMS] = {0}, at[DVT_KERNEL_ARGS] = {0}, i;
+	double value[DVT_KERNEL_ARGS] = {0};
+	int k;
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < custom->call.n_args; k++)
+			value[k] = dvti_arg_is_array(custom->call.arg[k].kind)
+						   ? dvti_custom_load(&custom->view[k], at[k], launch->compute)
+						   : custom->call.arg[k].f;
+		dvti_store_f64(out->data, out->dtype, i, custom->element(custom->user, value));
+		dvti_custom_next(custom, out, index, at);
+	}
+}
+
+DVTI_FN void dvti_cpu_custom(const dvti_launch *launch) {
+	const dvti_custom *custom = launch->custom;
+	if (custom->entry)
+		custom->host(custom->user, &custom->call);
+	else
+		dvti_custom_expression(launch);
+}
+/* ==== end cpu_custom.c ==== */
 /* ==== begin src/3_cpu/cpu_elementwise.c ==== */
 /* Elementwise launches: how operands are read, how the result is written, and how many threads
    share the work. The ISA target's loops compute floats (simd/elementwise.inl); dvti_loop_i64
@@ -22894,6 +23683,8 @@ static dvt_status dvti_cpu_open(dvti_device *device, int index) {
 										 false,
 										 NULL,
 										 NULL,
+										 NULL,
+										 NULL,
 										 NULL};
 	(void)index;
 	dvti_heap_open(&dvti_cpu_heap);
@@ -23222,8 +24013,7 @@ DVTI_FN void dvti_cpu_notes(dvti_text *text) {
 #line 7 "src/3_cpu/dvt_virtual.c"
 #endif
 
-/* Returns an error in a forked child and for a lost device. */
-static dvt_status dvti_virtual_usable(dvti_device *device, const char *what) {
+DVTI_FN dvt_status dvti_virtual_usable(dvti_device *device, const char *what) {
 	dvti_virtual *v = dvti_virtual_of(device);
 	char reason[sizeof v->lost_text];
 	bool lost;
@@ -23249,11 +24039,16 @@ static dvt_status dvti_virtual_usable(dvti_device *device, const char *what) {
 static dvt_status dvti_virtual_wait(dvti_device *device) {
 	dvti_virtual *v = dvti_virtual_of(device);
 	dvt_status status = dvti_virtual_usable(device, "waiting");
-	char text[sizeof v->pending_text];
 	if (status != DVT_OK)
 		return status;
 	dvti_virtual_await(v, dvti_virtual_now(v));
 	dvti_virtual_catch_up(v);
+	return dvti_virtual_pending(v);
+}
+
+DVTI_FN dvt_status dvti_virtual_pending(dvti_virtual *v) {
+	char text[sizeof v->pending_text];
+	dvt_status status;
 	dvti_mutex_lock(&v->lock);
 	status = v->pending;
 	v->pending = DVT_OK;
@@ -23421,9 +24216,16 @@ static dvt_status dvti_virtual_launch(dvti_device *device, const dvti_launch *la
 	dvt_status status = dvti_virtual_usable(device, launch->name);
 	dvti_command *command;
 	dvt_virtual_model model;
+	void *custom = NULL;
 	double seconds = 0;
 	if (status != DVT_OK)
 		return status;
+	if (launch->custom && v->threaded) {
+		custom = dvti_alloc(sizeof *launch->custom);
+		if (!custom)
+			return dvti_fail_memory(launch->name, (int64_t)sizeof *launch->custom);
+		memcpy(custom, launch->custom, sizeof *launch->custom);
+	}
 	if (dvti_model(&model)) {
 		*dvti_model_clock() += model.launch;
 		if (v->threaded)
@@ -23444,6 +24246,10 @@ static dvt_status dvti_virtual_launch(dvti_device *device, const dvti_launch *la
 	command = dvti_virtual_slot(v, DVTI_COMMAND_LAUNCH);
 	command->launch = *launch;
 	command->seconds = seconds;
+	if (custom) {
+		command->launch.custom = (const dvti_custom *)custom;
+		command->staging = custom;
+	}
 	dvti_virtual_put(v);
 	return DVT_OK;
 }
@@ -23502,6 +24308,8 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
 												  false,
 												  NULL,
 												  dvti_virtual_settle,
+												  NULL,
+												  dvti_virtual_marks,
 												  NULL};
 
 /* ---- opening and closing ---- */
@@ -23569,6 +24377,78 @@ DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void) {
 	return &kind;
 }
 /* ==== end dvt_virtual.c ==== */
+/* ==== begin src/3_cpu/dvt_virtual_mark.c ==== */
+/* Points in the queue of a virtual GPU: their times are those of the real clock, which modeled work
+   takes too. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cpu/dvt_virtual_mark.c"
+#endif
+
+static void dvti_virtual_mark_unref(dvti_virtual_mark *mark) {
+	if (dvti_atomic_add(&mark->references, -1) == 0)
+		dvti_free(mark);
+}
+
+DVTI_FN void dvti_virtual_mark_reached(dvti_virtual_mark *mark) {
+	mark->at = dvti_now();
+	dvti_virtual_mark_unref(mark);
+}
+
+static dvt_status dvti_virtual_mark_record(dvti_device *device, const char *function, void **out) {
+	dvti_virtual *v = dvti_virtual_of(device);
+	dvt_status status = dvti_virtual_usable(device, function);
+	dvti_virtual_mark *mark;
+	if (status != DVT_OK)
+		return status;
+	mark = (dvti_virtual_mark *)dvti_alloc_zero(sizeof *mark);
+	if (!mark)
+		return dvti_fail_memory(function, (int64_t)sizeof *mark);
+	mark->references = 2;
+	*out = mark;
+	if (v->threaded) {
+		dvti_virtual_slot(v, DVTI_COMMAND_MARK)->dst = mark;
+		mark->number = v->put + 1; /* with the lock, which dvti_virtual_put releases */
+		dvti_virtual_put(v);
+	} else
+		dvti_virtual_mark_reached(mark);
+	return DVT_OK;
+}
+
+static dvt_status dvti_virtual_mark_wait(dvti_device *device, const char *function, void *at,
+										 bool wait, bool *done) {
+	dvti_virtual *v = dvti_virtual_of(device);
+	dvti_virtual_mark *mark = (dvti_virtual_mark *)at;
+	dvt_status status = dvti_virtual_usable(device, function);
+	*done = false;
+	if (status != DVT_OK)
+		return status;
+	if (wait)
+		dvti_virtual_await(v, mark->number);
+	dvti_mutex_lock(&v->lock);
+	*done = v->completed >= mark->number;
+	dvti_mutex_unlock(&v->lock);
+	return wait ? dvti_virtual_pending(v) : DVT_OK;
+}
+
+static dvt_status dvti_virtual_mark_elapsed(dvti_device *device, const char *function, void *begin,
+											void *end, double *milliseconds) {
+	(void)device;
+	(void)function;
+	*milliseconds = (((dvti_virtual_mark *)end)->at - ((dvti_virtual_mark *)begin)->at) * 1e3;
+	return DVT_OK;
+}
+
+static void dvti_virtual_mark_drop(dvti_device *device, void *mark) {
+	(void)device;
+	dvti_virtual_mark_unref((dvti_virtual_mark *)mark);
+}
+
+DVTI_FN const dvti_marks *dvti_virtual_marks(void) {
+	static const dvti_marks marks = {dvti_virtual_mark_record, dvti_virtual_mark_wait,
+									 dvti_virtual_mark_elapsed, dvti_virtual_mark_drop};
+	return &marks;
+}
+/* ==== end dvt_virtual_mark.c ==== */
 /* ==== begin src/3_cpu/dvt_virtual_model.c ==== */
 /* The timing model of virtual GPUs: copies take latency plus bytes / bandwidth, a launch takes time
    of the calling thread, and computing takes operations / flops.
@@ -23886,7 +24766,9 @@ DVTI_FN void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
 	if (reason)
 		v->fail_next = NULL;
 	dvti_mutex_unlock(&v->lock);
-	if (command->kind == DVTI_COMMAND_RELEASE)
+	if (command->kind == DVTI_COMMAND_MARK)
+		dvti_virtual_mark_reached((dvti_virtual_mark *)command->dst);
+	else if (command->kind == DVTI_COMMAND_RELEASE)
 		dvti_heap_give(&v->heap, command->dst);
 	else if (command->kind == DVTI_COMMAND_COPY && !lost)
 		memcpy(command->dst, command->src, (size_t)command->size);
@@ -26762,6 +27644,11 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
        With DVTI_CAN_MANY and n_updates > 0: a step of each array in `updates`, with f of its own,
        instead of that of out and in, whose dtypes all of them have.
 
+   custom
+       A kernel of the program, by `custom`. With an entry: as its source says; in[] and out[] are
+       the first of its arrays. An expression: out[0], contiguous, is its value in `compute`.
+       Without DVTI_CAN_SOURCE a function of `custom` computes, and must be given.
+
    Each row: the name, then for each backend the functions of its column (dvti_cpu_kernel,
    dvti_cuda_kernel). */
 #define DVTI_KERNELS(K) \
@@ -26796,7 +27683,8 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 	K(one_hot, (NULL, NULL, dvti_cpu_index, NULL), (NULL, dvti_cuda_index)) \
 	K(random, (dvti_cpu_random_supports, dvti_cpu_random_plan, dvti_cpu_random, NULL), \
 	  (dvti_cuda_plan_random, dvti_cuda_random)) \
-	K(optimizer, (NULL, NULL, dvti_cpu_optimizer, NULL), (NULL, dvti_cuda_optimizer))
+	K(optimizer, (NULL, NULL, dvti_cpu_optimizer, NULL), (NULL, dvti_cuda_optimizer)) \
+	K(custom, (NULL, NULL, dvti_cpu_custom, NULL), (NULL, dvti_cuda_custom))
 
 /* Return the kernels: dvti_kernel_matmul() and so on. They are functions, so that a program links
    only the kernels that its operations name. */
@@ -26923,6 +27811,8 @@ DVTI_FN bool dvti_fusible(const dvt_array *x, const dvt_array *y, const dvt_arra
    result. */
 DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *const *in, int n,
 									int scalar_at, double scalar, dvt_array *into);
+/* Returns the dtype of an array of `dtype` with a scalar. */
+DVTI_FN dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s);
 /* Returns whether `in` is another view of the memory that `into` writes. It must then be copied
    first; an identical view needs no copy. */
 DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into);
@@ -27067,6 +27957,62 @@ DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, 
 
 #endif
 /* ==== end dvt_op.h ==== */
+/* ==== begin src/4_ops/dvt_own_kernel.h ==== */
+/* Shared by the files of dvt_kernel: the object, and the parameters that its source declares. */
+#ifdef DEVTENSOR_LINES
+#line 1 "src/4_ops/dvt_own_kernel.h"
+#endif
+#ifndef DVTI_OWN_KERNEL_H
+#define DVTI_OWN_KERNEL_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/4_ops/dvt_own_kernel.h"
+#endif
+
+#define DVTI_EXPRESSION_INPUTS 8 /* as dvti_kcustom (3_cuda/kernels/args.h) */
+#define DVTI_IDENTIFIER 64       /* bytes of a name, with the final 0 */
+
+/* A parameter of a __global__ function, as far as its text tells. */
+typedef struct dvti_parameter {
+	bool pointer, constant;
+	int dtype;           /* of a pointer's elements; -1: any */
+	dvt_arg_kind scalar; /* DVT_ARG_NONE: unknown */
+	char name[DVTI_IDENTIFIER];
+} dvti_parameter;
+
+typedef struct dvti_signature {
+	int n; /* -1: unknown */
+	dvti_parameter parameter[DVT_KERNEL_ARGS];
+} dvti_signature;
+
+struct dvt_kernel {
+	dvti_object object;
+	char *source;      /* or the expression */
+	const char *entry; /* NULL: an expression */
+	const char *label; /* "dvt_kernel_launch(saxpy)", for messages and traces */
+	uint64_t hash[2];
+	dvt_kernel_host_fn host;
+	dvt_kernel_element_fn element;
+	void *user;
+	dvti_signature signature; /* of an expression: the names of its inputs */
+	const char *input[DVT_KERNEL_ARGS];
+};
+
+/* Reads the parameters of `__global__ void name(...)` from CUDA source. Types that are not written
+   plainly are unknown; so is the whole list after macros and preprocessor lines in it. */
+DVTI_FN void dvti_signature_read(const char *source, const char *name, dvti_signature *out);
+/* Returns the length of the C identifier at the beginning of the text; 0: none, or too long. */
+DVTI_FN size_t dvti_identifier(const char *text);
+/* Returns a kernel without its names, owned by the innermost scope; NULL with the error set. */
+DVTI_FN dvt_kernel *dvti_kernel_begin(const char *function, const char *source, const char *label);
+/* Fills the call from the arguments: their number, kinds and contexts, no history. Copies the
+   arrays to array[], NULL for scalars, and returns the first one; NULL with the error set. */
+DVTI_FN dvt_array *dvti_kernel_arguments(const dvt_kernel *kernel, const dvt_kernel_arg *args,
+										 int64_t n, dvti_custom *custom, dvt_array **array);
+/* Checks that the device compiles source, or that a C function stands in. */
+DVTI_FN bool dvti_kernel_runs_on(const dvt_kernel *kernel, const dvti_device *device);
+
+#endif
+/* ==== end dvt_own_kernel.h ==== */
 /* ==== begin src/5_grad/dvt_grad.h ==== */
 /* The backward pass. A gradient function receives a node and the gradient of its result. It writes
    the gradients of the inputs that need one. It consists of public operations, so it can be
@@ -28021,6 +28967,8 @@ enum {
 	DVTI_CU_NO_DEVICE = 100,
 	DVTI_CU_INVALID_IMAGE = 200,
 	DVTI_CU_NO_BINARY = 209,
+	DVTI_CU_NOT_FOUND = 500,
+	DVTI_CU_OUT_OF_RESOURCES = 701,
 	DVTI_CU_UNSUPPORTED_PTX = 222,
 	DVTI_CU_PEER_ALREADY = 704,
 	DVTI_CU_NOT_READY = 600,
@@ -28035,6 +28983,7 @@ enum {
 	DVTI_CU_STREAM_NON_BLOCKING = 1,
 	DVTI_CU_EVENT_DISABLE_TIMING = 2,
 	DVTI_CU_HOST_PORTABLE = 1,
+	DVTI_CU_FUNC_SHARED = 8,    /* attribute of a function: bytes of dynamic shared memory */
 	DVTI_CU_POINTER_DEVICE = 9, /* attribute of an address: the number of its GPU */
 	DVTI_CU_JIT_ERROR_LOG = 5,
 	DVTI_CU_JIT_ERROR_LOG_BYTES = 6
@@ -28087,6 +29036,7 @@ enum {
 	  (dvti_cu_module * module, const void *image, unsigned n, int *options, void **values)) \
 	X(cuModuleUnload, (dvti_cu_module module)) \
 	X(cuModuleGetFunction, (dvti_cu_function * function, dvti_cu_module module, const char *name)) \
+	X(cuFuncSetAttribute, (dvti_cu_function function, int attribute, int value)) \
 	X(cuLaunchKernel, (dvti_cu_function function, unsigned grid_x, unsigned grid_y, \
 					   unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z, \
 					   unsigned shared, dvti_cu_stream stream, void **parameters, void **extra)) \
@@ -28385,6 +29335,17 @@ typedef struct dvti_kall {
 	int64_t devices, self; /* self: index of the GPU that computes; -1: one GPU computes for all */
 } dvti_kall;
 
+/* custom.cu: an expression of the program, with up to 8 inputs */
+typedef struct dvti_kcustom {
+	void *out;
+	const void *in[8];     /* NULL: the scalar f[k], or i[k] */
+	int64_t stride[8][8];  /* in elements: of input k along each axis; 0 for scalars */
+	int64_t ndim, n;       /* n: elements of the result */
+	dvti_kdivisor axis[8]; /* extents */
+	double f[8];
+	int64_t i[8];
+} dvti_kcustom;
+
 #endif
 /* ==== end args.h ==== */
 #ifdef DEVTENSOR_LINES
@@ -28477,7 +29438,8 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
 	X(order, false) \
 	X(random, false) \
 	X(optimizer, false) \
-	X(all_reduce, false)
+	X(all_reduce, false) \
+	X(custom, true)
 #define DVTI_CUDA_FAMILY_ENUM(name, fuse) DVTI_CUDA_FAMILY_##name,
 
 typedef enum dvti_cuda_family {
@@ -28495,6 +29457,10 @@ typedef struct dvti_cuda_program {
 	/* Adds the variant's definitions and the family's file. No table names all families, so that a
        linker can drop those that a program does not use. */
 	void (*write)(uint64_t variant, dvti_text *text);
+	/* A kernel of the program: its whole source, needed until it is loaded, whose hash is `variant`
+       and `more`. NULL and 0 for the library's own. */
+	const char *source;
+	uint64_t more;
 } dvti_cuda_program;
 
 #define DVTI_CUDA_DESCRIBE(name, fuse) \
@@ -28510,6 +29476,8 @@ static inline dvti_cuda_program dvti_cuda_program_of(dvti_cuda_family family,
 	program.family = family;
 	program.variant = 0;
 	program.write = write;
+	program.source = NULL;
+	program.more = 0;
 	return program;
 }
 
@@ -28560,11 +29528,19 @@ typedef struct dvti_cuda_grid {
    elements beyond the grid. */
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
 										  int64_t each);
+/* Returns the function on a locked gpu, which is unlocked meanwhile when it has to be compiled. */
+DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
+										   dvti_cuda_program program, const char *entry,
+										   dvti_cu_function *function);
 /* Launches the kernel in the compute stream; `args` is the kernel's only argument. The gpu is
    locked, but not while the kernel is compiled, unless it is in a group of locked ones. */
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 								   dvti_cuda_program program, const char *entry,
 								   dvti_cuda_grid grid, const void *args, size_t bytes);
+/* Does the same for a function that is loaded. */
+DVTI_FN dvt_status dvti_cuda_start_function(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+											dvti_cu_function function, dvti_cuda_grid grid,
+											const void *args, size_t bytes);
 /* Sets a contiguous result to 0 bytes in the compute stream. */
 DVTI_FN dvt_status dvti_cuda_start_zeros(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 										 const dvti_view *out);
@@ -28610,6 +29586,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_custom(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 /* Fill launch->plan, once for each launch, and return the bytes of workspace. */
 DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_layer_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch);
@@ -28627,7 +29604,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 /* ==== end dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 122 "src/devtensor_spine.h"
+#line 128 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
@@ -28934,6 +29911,15 @@ DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n);
 DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
 										const dvti_reduce_part *part, int n_parts);
 DVTI_FN const dvti_process_sums *dvti_cuda_process_sums(void); /* dvt_cuda_ranks.c */
+DVTI_FN const dvti_marks *dvti_cuda_marks(void);               /* dvt_cuda_mark.c */
+DVTI_FN const dvti_page_locked *dvti_cuda_page_locked(void);   /* dvt_cuda_pinned.c */
+/* Makes an event with these flags and records it in the stream; NULL with *result set. The caller
+   has begun with the gpu. The others begin and end themselves: they wait for it, without an error
+   of their own, and destroy it, unless the gpu is lost. */
+DVTI_FN dvti_cu_event dvti_cuda_mark_in(dvti_cuda_gpu *gpu, dvti_cu_stream stream, unsigned flags,
+										dvti_cu_result *result);
+DVTI_FN void dvti_cuda_mark_settle(dvti_device *device, void *mark);
+DVTI_FN void dvti_cuda_mark_drop(dvti_device *device, void *mark);
 
 #endif
 /* ==== end dvt_cuda_device.h ==== */
@@ -28968,9 +29954,10 @@ typedef struct dvti_cuda_image {
    no NVRTC. */
 DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source);
 DVTI_FN bool dvti_cuda_fuses(dvti_cuda_family family);
-/* Compiles for a compute capability. */
-DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, const char *source,
-									 dvti_cuda_image *image);
+/* Compiles for a compute capability. A source of the family `custom` that does not compile is an
+   error of the caller: VALUE. */
+DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char *function,
+									 const char *source, dvti_cuda_image *image);
 
 /* ---- the disk cache: its failures are not errors ---- */
 /* Returns false when the entry is missing or not trusted. */
@@ -28982,7 +29969,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 126 "src/devtensor_spine.h"
+#line 132 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -29923,7 +30910,7 @@ DVTI_FN void dvti_buckets_reap(void);
 #endif
 /* ==== end dvt_buckets.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 140 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -30039,7 +31026,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 137 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -30933,7 +31920,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4071], part1[324], end[1];
+    char part0[4071], part1[491], end[1];
 } dvti_cuda_text_args_h = {
 "#line 1 \"args.h\"\n\n\n\n"
 "#ifndef DVTI_KERNEL_ARGS_H\n"
@@ -31133,7 +32120,16 @@ static const struct {
 	"void *at[DVTI_KALL_POINTERS];\n"
 	"int64_t count[DVTI_KALL_PARTS];\n"
 	"int64_t devices, self;\n"
-"} dvti_kall;\n\n"
+"} dvti_kall;\n\n\n"
+"typedef struct dvti_kcustom {\n"
+	"void *out;\n"
+	"const void *in[8];\n"
+	"int64_t stride[8][8];\n"
+	"int64_t ndim, n;\n"
+	"dvti_kdivisor axis[8];\n"
+	"double f[8];\n"
+	"int64_t i[8];\n"
+"} dvti_kcustom;\n\n"
 "#endif\n",
 ""};
 static const struct {
@@ -32338,6 +33334,30 @@ static const struct {
 		   "b.columns.out_first + j * b.columns.out_scale;\n"
 "}\n"
 "#endif\n",
+""};
+static const struct {
+    char part0[581], end[1];
+} dvti_cuda_text_custom_cu = {
+"#line 1 \"custom.cu\"\n"
+"#line 9\n"
+"extern \"C\" __global__ void dvti_custom(const dvti_kcustom p) {\n"
+	"for (int64_t i = dvti_thread(); i < p.n; i += dvti_threads()) {\n"
+		"I at[N_IN];\n"
+		"I left = (I)i;\n"
+"#pragma unroll\n"
+		"for (int k = 0; k < N_IN; k++)\n"
+			"at[k] = FLAT ? left * (I)p.stride[k][0] : 0;\n"
+		"for (int axis = FLAT ? -1 : (int)p.ndim - 1; axis >= 0; axis--) {\n"
+			"const I next = dvti_divide(left, p.axis[axis]);\n"
+			"const I place = left - next * (I)p.axis[axis].divisor;\n"
+"#pragma unroll\n"
+			"for (int k = 0; k < N_IN; k++)\n"
+				"at[k] += place * (I)p.stride[k][axis];\n"
+			"left = next;\n"
+		"}\n"
+		"dvti_store<OUT>(p.out, i, VALUE);\n"
+	"}\n"
+"}\n",
 ""};
 static const struct {
     char part0[4059], part1[4028], part2[2031], end[1];
@@ -36356,6 +37376,8 @@ static void dvti_cuda_write_source(dvti_cuda_program program, dvti_text *text) {
 DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 	dvti_text text = dvti_text_begin(NULL, 0);
 	char *source;
+	if (program.source)
+		return dvti_strdup(program.source);
 	dvti_cuda_write_source(program, &text);
 	source = (char *)dvti_alloc(text.length + 1);
 	if (source) {
@@ -36422,7 +37444,8 @@ static void dvti_nvrtc_dump(const char *source, const char *log) {
 
 /* Sends the compiler's whole log to the logger and the dump. The error holds its beginning. */
 static dvt_status dvti_nvrtc_refused(const dvti_nvrtc *rtc, const char *function,
-									 const char *source, dvti_nvrtc_program p, int result) {
+									 const char *source, dvti_nvrtc_program p, int result,
+									 bool own) {
 	size_t size = 0;
 	char *log = NULL;
 	dvt_status status;
@@ -36434,8 +37457,16 @@ static dvt_status dvti_nvrtc_refused(const dvti_nvrtc *rtc, const char *function
 		dvti_log(DVT_LOG_ERROR, "%s: NVRTC's log:\n%s", function, log);
 		dvti_nvrtc_dump(source, log);
 	}
-	status = dvti_fail(DVT_ERR_INTERNAL, "%s: compiling its kernel gave %s: %.300s", function,
-					   dvti_nvrtc_text(rtc, result), log ? log : "no log");
+	if (own)
+		status =
+			dvti_fail(DVT_ERR_VALUE,
+					  "%s: the source does not compile (%s); expected CUDA C++ without headers "
+					  "of the toolkit: correct it by NVRTC's log, which the logger has in full:"
+					  "\n%.600s",
+					  function, dvti_nvrtc_text(rtc, result), log ? log : "no log");
+	else
+		status = dvti_fail(DVT_ERR_INTERNAL, "%s: compiling its kernel gave %s: %.300s", function,
+						   dvti_nvrtc_text(rtc, result), log ? log : "no log");
 	dvti_free(log);
 	return status;
 }
@@ -36458,9 +37489,20 @@ static dvt_status dvti_nvrtc_take(const dvti_nvrtc *rtc, const char *function, d
 	return dvti_nvrtc_fail(rtc, function, cubin ? "nvrtcGetCUBIN" : "nvrtcGetPTX", result);
 }
 
-DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, const char *source,
-									 dvti_cuda_image *image) {
+/* Headers that a program's source may include: the head of the source has what they declare, or
+   NVRTC does. */
+static int dvti_nvrtc_create(const dvti_nvrtc *rtc, dvti_nvrtc_program *p, const char *source,
+							 bool own) {
+	static const char *const name[] = {"stdint.h", "stddef.h", "stdbool.h", "math.h"};
+	static const char *const text[] = {"", "", "", ""};
+	return rtc->nvrtcCreateProgram(p, source, "devtensor.cu", own ? DVTI_LENGTH(name) : 0,
+								   own ? text : NULL, own ? name : NULL);
+}
+
+DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char *function,
+									 const char *source, dvti_cuda_image *image) {
 	const dvti_nvrtc *rtc = dvti_nvrtc_open(function);
+	const bool own = family == DVTI_CUDA_FAMILY_custom;
 	dvti_nvrtc_program p = NULL;
 	const char *options[5];
 	char arch[48];
@@ -36479,17 +37521,17 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 	options[n++] = arch;
 	options[n++] = "--std=c++17";
 	options[n++] = "-default-device";
-	options[n++] = fuse ? "--fmad=true" : "--fmad=false";
+	options[n++] = dvti_cuda_fuses(family) ? "--fmad=true" : "--fmad=false";
 	/* Disables NVRTC's own cache through the driver (since 12.9): this library has its own. */
 	if (rtc->nvrtcVersion(&major, &minor) == 0 && major * 10 + minor >= 129)
 		options[n++] = "--no-cache";
 	dvti_nvrtc_dump(source, NULL);
-	result = rtc->nvrtcCreateProgram(&p, source, "devtensor.cu", 0, NULL, NULL);
+	result = dvti_nvrtc_create(rtc, &p, source, own);
 	if (result != 0)
 		return dvti_nvrtc_fail(rtc, function, "nvrtcCreateProgram", result);
 	result = rtc->nvrtcCompileProgram(p, n, options);
 	status = result == 0 ? dvti_nvrtc_take(rtc, function, p, known == cc, image)
-						 : dvti_nvrtc_refused(rtc, function, source, p, result);
+						 : dvti_nvrtc_refused(rtc, function, source, p, result, own);
 	rtc->nvrtcDestroyProgram(&p);
 	return status;
 }
@@ -36503,7 +37545,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
 struct dvti_cuda_loaded {
 	dvti_cuda_program program;
 	dvti_cu_module module;
-	const char *entry; /* a literal */
+	const char *entry; /* never freed */
 	dvti_cu_function function;
 	int next; /* next of the same hash: index + 1; 0 for the last */
 };
@@ -36560,8 +37602,9 @@ static void dvti_cuda_image_forget(dvti_cuda_key key) {
 }
 
 /* The caller holds the lock. *fresh tells whether the image was compiled now. */
-static dvt_status dvti_cuda_image_get(int cc, bool fuse, const char *function, const char *source,
-									  dvti_cuda_key key, const dvti_cuda_image **out, bool *fresh) {
+static dvt_status dvti_cuda_image_get(int cc, dvti_cuda_family family, const char *function,
+									  const char *source, dvti_cuda_key key,
+									  const dvti_cuda_image **out, bool *fresh) {
 	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
 	dvti_cuda_kept one;
 	double began;
@@ -36578,7 +37621,7 @@ static dvt_status dvti_cuda_image_get(int cc, bool fuse, const char *function, c
 		registry->stats.from_disk++;
 	else {
 		began = dvti_now();
-		status = dvti_cuda_compile(cc, fuse, function, source, &one.image);
+		status = dvti_cuda_compile(cc, family, function, source, &one.image);
 		if (status != DVT_OK)
 			return status;
 		registry->stats.compiled++;
@@ -36620,17 +37663,17 @@ static bool dvti_cuda_image_refused(dvti_cu_result result) {
 }
 
 /* Compiles an image again, once, if it came from the disk and the driver refuses it. */
-static dvt_status dvti_cuda_load_source(dvti_cuda_physical *physical, bool fuse,
+static dvt_status dvti_cuda_load_source(dvti_cuda_physical *physical, dvti_cuda_family family,
 										const char *function, const char *source,
 										dvti_cu_module *module) {
-	dvti_cuda_key key = dvti_cuda_key_of(physical->cc, fuse, source);
+	dvti_cuda_key key = dvti_cuda_key_of(physical->cc, dvti_cuda_fuses(family), source);
 	const dvti_cuda_image *image;
 	dvti_cu_result result = DVTI_CU_OK;
 	bool fresh;
 	int attempt;
 	for (attempt = 0; attempt < 2; attempt++) {
 		dvt_status status =
-			dvti_cuda_image_get(physical->cc, fuse, function, source, key, &image, &fresh);
+			dvti_cuda_image_get(physical->cc, family, function, source, key, &image, &fresh);
 		if (status != DVT_OK)
 			return status;
 		result = dvti_cuda_module(image, function, module);
@@ -36656,8 +37699,7 @@ static dvt_status dvti_cuda_load(dvti_cuda_physical *physical, const char *funct
 	dvti_mutex_lock(&registry->lock);
 	began = dvti_now();
 	compiled = registry->stats.compile_seconds;
-	status =
-		dvti_cuda_load_source(physical, dvti_cuda_fuses(program.family), function, source, module);
+	status = dvti_cuda_load_source(physical, program.family, function, source, module);
 	registry->stats.loaded += status == DVT_OK;
 	registry->stats.load_seconds +=
 		dvti_now() - began - (registry->stats.compile_seconds - compiled);
@@ -36679,6 +37721,7 @@ static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_physical *physical, dvti_cuda_
 	for (i = *dvti_cuda_slot(physical, program); i > 0; i = physical->loaded[i - 1].next) {
 		dvti_cuda_loaded *one = &physical->loaded[i - 1];
 		if (one->program.variant == program.variant && one->program.family == program.family &&
+			one->program.more == program.more &&
 			(!entry || one->entry == entry || strcmp(one->entry, entry) == 0))
 			return one;
 	}
@@ -36711,10 +37754,17 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *fu
 	if (result != DVTI_CU_OK) {
 		if (!sibling)
 			dvti_cuda()->cuModuleUnload(module);
+		if (program.source && result == DVTI_CU_NOT_FOUND)
+			return dvti_fail(
+				DVT_ERR_VALUE,
+				"%s: the source has no function %s for the GPU; expected extern \"C\" "
+				"__global__ void %s(...): add extern \"C\", or give the function's name",
+				function, entry, entry);
 		return dvti_cuda_fail(function, "cuModuleGetFunction", result);
 	}
 	one = &physical->loaded[physical->n_loaded++];
 	one->program = program;
+	one->program.source = NULL; /* belongs to the caller */
 	one->module = module;
 	one->entry = entry;
 	one->function = *out;
@@ -36743,7 +37793,7 @@ DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *f
 	dvti_mutex_lock(&registry->lock);
 	began = dvti_now();
 	compiled = registry->stats.compile_seconds;
-	status = dvti_cuda_image_get(physical->cc, fuse, function, source,
+	status = dvti_cuda_image_get(physical->cc, program.family, function, source,
 								 dvti_cuda_key_of(physical->cc, fuse, source), &image, &known);
 	registry->stats.load_seconds +=
 		dvti_now() - began - (registry->stats.compile_seconds - compiled);
@@ -37695,6 +38745,147 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 	dvti_mutex_unlock(&gpu->lock);
 }
 /* ==== end dvt_cuda_error.c ==== */
+/* ==== begin src/3_cuda/device/dvt_cuda_mark.c ==== */
+/* Points in the compute stream for dvt_event: CUDA events with times. The stream first joins the
+   others, so that copies that have been queued are before the point as well. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/device/dvt_cuda_mark.c"
+#endif
+
+#define DVTI_CUDA_MARK_TIMING 0
+
+DVTI_FN dvti_cu_event dvti_cuda_mark_in(dvti_cuda_gpu *gpu, dvti_cu_stream stream, unsigned flags,
+										dvti_cu_result *result) {
+	const dvti_cuda_driver *cu = dvti_cuda();
+	dvti_cu_event event = NULL;
+	(void)gpu;
+	*result = cu->cuEventCreate(&event, flags);
+	if (*result != DVTI_CU_OK)
+		return NULL;
+	*result = cu->cuEventRecord(event, stream);
+	if (*result == DVTI_CU_OK)
+		return event;
+	cu->cuEventDestroy_v2(event);
+	return NULL;
+}
+
+static dvt_status dvti_cuda_mark_record(dvti_device *device, const char *function, void **mark) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	const char *call = "cuStreamWaitEvent";
+	dvti_cu_result result;
+	dvt_status status;
+	bool pushed;
+	if (!dvti_cuda_begin(gpu, function, &pushed))
+		return dvti_failure();
+	result = dvti_cuda_join_all(gpu);
+	if (result == DVTI_CU_OK) {
+		call = "cuEventRecord";
+		*mark = dvti_cuda_mark_in(gpu, gpu->compute, DVTI_CUDA_MARK_TIMING, &result);
+	}
+	status = dvti_cuda_failed(gpu, function, call, result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+/* Waits without the lock, so that other threads can queue work. */
+static dvt_status dvti_cuda_mark_reached(dvti_device *device, const char *function, void *mark,
+										 bool wait, bool *done) {
+	const dvti_cuda_driver *cu = dvti_cuda();
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	dvt_status status;
+	bool pushed;
+	*done = false;
+	if (!dvti_cuda_begin(gpu, function, &pushed))
+		return dvti_failure();
+	if (wait) {
+		dvti_mutex_unlock(&gpu->lock);
+		result = cu->cuEventSynchronize(mark);
+		dvti_mutex_lock(&gpu->lock);
+	} else
+		result = cu->cuEventQuery(mark);
+	*done = result == DVTI_CU_OK;
+	if (result == DVTI_CU_NOT_READY && !wait)
+		result = DVTI_CU_OK;
+	status = dvti_cuda_failed(gpu, function, wait ? "cuEventSynchronize" : "cuEventQuery", result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+static dvt_status dvti_cuda_mark_elapsed(dvti_device *device, const char *function, void *begin,
+										 void *end, double *milliseconds) {
+	const dvti_cuda_driver *cu = dvti_cuda();
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	dvt_status status;
+	float elapsed = 0;
+	bool pushed;
+	if (!cu->elapsed)
+		return dvti_fail(DVT_ERR_UNSUPPORTED,
+						 "%s: the NVIDIA driver has no cuEventElapsedTime; expected one for CUDA "
+						 "11.2 or newer: update it",
+						 function);
+	if (!dvti_cuda_begin(gpu, function, &pushed))
+		return dvti_failure();
+	result = cu->elapsed(&elapsed, begin, end);
+	status = dvti_cuda_failed(gpu, function, "cuEventElapsedTime", result);
+	if (status == DVT_OK)
+		*milliseconds = (double)elapsed;
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+/* Also called for a lost GPU, in a forked child and during exit, where it calls no driver. */
+DVTI_FN void dvti_cuda_mark_drop(dvti_device *device, void *mark) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	bool pushed = false;
+	if (gpu->process != dvti_process_id())
+		return;
+	dvti_mutex_lock(&gpu->lock);
+	if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
+		dvti_cuda()->cuEventDestroy_v2(mark);
+		dvti_cuda_leave(pushed);
+	}
+	dvti_mutex_unlock(&gpu->lock);
+}
+
+/* Waits without the lock, which the caller holds. */
+static dvti_cu_result dvti_cuda_mark_await(dvti_cuda_gpu *gpu, dvti_cu_event event) {
+	bool pushed = false;
+	dvti_cu_result result = dvti_cuda_enter(gpu->physical, &pushed);
+	if (result != DVTI_CU_OK)
+		return result;
+	dvti_mutex_unlock(&gpu->lock);
+	result = dvti_cuda()->cuEventSynchronize(event);
+	dvti_mutex_lock(&gpu->lock);
+	dvti_cuda_leave(pushed);
+	return result;
+}
+
+/* Tries twice, because no caller could receive a failure, and would go on to write the memory. */
+DVTI_FN void dvti_cuda_mark_settle(dvti_device *device, void *mark) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result = DVTI_CU_OK;
+	if (gpu->process != dvti_process_id())
+		return;
+	dvti_mutex_lock(&gpu->lock);
+	if (!gpu->physical->lost)
+		result = dvti_cuda_mark_await(gpu, mark);
+	dvti_cuda_failed_quietly(gpu, "cuEventSynchronize", result);
+	if (result != DVTI_CU_OK && !gpu->physical->lost)
+		dvti_cuda_mark_await(gpu, mark);
+	dvti_mutex_unlock(&gpu->lock);
+	dvti_cuda_mark_drop(device, mark);
+}
+
+DVTI_FN const dvti_marks *dvti_cuda_marks(void) {
+	static const dvti_marks marks = {dvti_cuda_mark_record, dvti_cuda_mark_reached,
+									 dvti_cuda_mark_elapsed, dvti_cuda_mark_drop};
+	return &marks;
+}
+
+#undef DVTI_CUDA_MARK_TIMING
+/* ==== end dvt_cuda_mark.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i). It splits segments from the driver into blocks and reuses
    released blocks without calling the driver, which would synchronize with the GPU.
@@ -38166,6 +39357,16 @@ static dvti_cu_result dvti_cuda_touch_update(dvti_cuda_gpu *gpu, const dvti_laun
 	return result;
 }
 
+static dvti_cu_result dvti_cuda_touch_custom(dvti_cuda_gpu *gpu, const dvti_custom *custom) {
+	dvti_cu_result result = DVTI_CU_OK;
+	int k;
+	for (k = 0; k < custom->call.n_args && result == DVTI_CU_OK; k++)
+		if (dvti_arg_is_array(custom->call.arg[k].kind))
+			result =
+				dvti_cuda_touch_view(gpu, &custom->view[k], custom->call.arg[k].kind != DVT_ARG_IN);
+	return result;
+}
+
 DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
 	dvti_cu_result result = DVTI_CU_OK;
 	int64_t i;
@@ -38187,6 +39388,8 @@ DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_lau
 	}
 	if (launch->workspace && result == DVTI_CU_OK)
 		result = dvti_cuda_touch(gpu, launch->workspace, launch->workspace_bytes, true);
+	if (launch->custom && result == DVTI_CU_OK)
+		result = dvti_cuda_touch_custom(gpu, launch->custom);
 	for (i = 0; i < launch->n_updates && result == DVTI_CU_OK; i++)
 		result = dvti_cuda_touch_update(gpu, launch, &launch->updates[i]);
 	return result;
@@ -38449,6 +39652,110 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 
 #undef DVTI_PEER_TEST_WORDS
 /* ==== end dvt_cuda_peer.c ==== */
+/* ==== begin src/3_cuda/device/dvt_cuda_pinned.c ==== */
+/* Page-locked host memory of arrays (2_core/dvt_pinned.c), and its transfers: one copy by the GPU,
+   without staging buffers. Small transfers use those all the same: they cost less than an event. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/device/dvt_cuda_pinned.c"
+#endif
+
+static dvt_status dvti_cuda_pin(dvti_device *device, const char *function, int64_t bytes,
+								void **out) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	dvt_status status;
+	bool pushed;
+	if (!dvti_cuda_begin(gpu, function, &pushed))
+		return dvti_failure();
+	result = dvti_cuda()->cuMemHostAlloc(out, (size_t)bytes, DVTI_CU_HOST_PORTABLE);
+	if (result == DVTI_CU_OUT_OF_MEMORY)
+		status = dvti_fail(DVT_ERR_HOST_MEMORY,
+						   "%s: %lld bytes of page-locked memory wanted, and the driver has none; "
+						   "release such arrays, or use dvt_empty",
+						   function, (long long)bytes);
+	else
+		status = dvti_cuda_failed(gpu, function, "cuMemHostAlloc", result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+/* Also called for a lost GPU, in a forked child and during exit, where it calls no driver. */
+static void dvti_cuda_unpin(dvti_device *device, void *block) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	bool pushed = false;
+	if (gpu->process != dvti_process_id())
+		return;
+	dvti_mutex_lock(&gpu->lock);
+	if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
+		dvti_cuda_failed_quietly(gpu, "cuMemFreeHost", dvti_cuda()->cuMemFreeHost(block));
+		dvti_cuda_leave(pushed);
+	}
+	dvti_mutex_unlock(&gpu->lock);
+}
+
+static dvt_status dvti_cuda_pinned_upload(dvti_device *device, void *dst, const void *src,
+										  int64_t bytes, void **mark) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	dvt_status status;
+	bool pushed;
+	if (bytes <= DVTI_CUDA_SMALL_BYTES)
+		return dvti_cuda_upload(device, dst, src, bytes);
+	if (!dvti_cuda_begin(gpu, "upload", &pushed))
+		return dvti_failure();
+	result = dvti_cuda_before_write(gpu, dst, bytes, gpu->upload);
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda()->cuMemcpyHtoDAsync_v2((dvti_cu_address)(uintptr_t)dst, src,
+												   (size_t)bytes, gpu->upload);
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda_foreign(gpu, dst, bytes, true, gpu, gpu->upload);
+	if (result == DVTI_CU_OK)
+		*mark = dvti_cuda_mark_in(gpu, gpu->upload, DVTI_CU_EVENT_DISABLE_TIMING, &result);
+	if (result != DVTI_CU_OK)
+		dvti_cuda_settle(gpu, gpu->upload);
+	status = dvti_cuda_failed(gpu, "upload", "cuMemcpyHtoDAsync_v2", result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+/* Waits without the lock, so that other threads can use the gpu. */
+static dvt_status dvti_cuda_pinned_download(dvti_device *device, void *dst, const void *src,
+											int64_t bytes) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	dvt_status status;
+	int64_t queued;
+	bool pushed;
+	if (bytes <= DVTI_CUDA_SMALL_BYTES)
+		return dvti_cuda_download(device, dst, src, bytes);
+	if (!dvti_cuda_begin(gpu, "download", &pushed))
+		return dvti_failure();
+	result = dvti_cuda_touch(gpu, src, bytes, false);
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda_after_compute(gpu, gpu->download);
+	queued = gpu->position;
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda()->cuMemcpyDtoHAsync_v2(dst, (dvti_cu_address)(uintptr_t)src,
+												   (size_t)bytes, gpu->download);
+	if (result == DVTI_CU_OK) {
+		dvti_mutex_unlock(&gpu->lock);
+		result = dvti_cuda()->cuStreamSynchronize(gpu->download);
+		dvti_mutex_lock(&gpu->lock);
+	}
+	if (result == DVTI_CU_OK)
+		gpu->verified = DVTI_MAX(gpu->verified, queued);
+	status = dvti_cuda_failed(gpu, "download", "cuMemcpyDtoHAsync_v2", result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+DVTI_FN const dvti_page_locked *dvti_cuda_page_locked(void) {
+	static const dvti_page_locked pinned = {dvti_cuda_pin,           dvti_cuda_unpin,
+											dvti_cuda_pinned_upload, dvti_cuda_pinned_download,
+											dvti_cuda_mark_settle,   dvti_cuda_mark_drop};
+	return &pinned;
+}
+/* ==== end dvt_cuda_pinned.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_ranks.c ==== */
 /* Sums over processes, each with one GPU, by NCCL (DEVTENSOR_NCCL=1). Sums are queued in the
    compute stream. NCCL waits for the other processes on the GPU, without a limit. So the caller
@@ -38831,11 +40138,11 @@ DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, i
 	return grid;
 }
 
-/* Returns the function. Unlocks the gpu to compile, so other threads may meanwhile queue work: the
-   order between threads is theirs to keep. */
-static dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
-										  dvti_cuda_program program, const char *entry,
-										  dvti_cu_function *function) {
+/* Other threads may queue work while the gpu is unlocked: the order between threads is theirs to
+   keep. */
+DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
+										   dvti_cuda_program program, const char *entry,
+										   dvti_cu_function *function) {
 	dvt_status status;
 	if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
 		return DVT_OK;
@@ -38859,26 +40166,31 @@ DVTI_FN dvt_status dvti_cuda_start_zeros(dvti_cuda_gpu *gpu, const dvti_launch *
 							dvti_cuda()->cuMemsetD8Async(at, 0, bytes, gpu->compute));
 }
 
-DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-								   dvti_cuda_program program, const char *entry,
-								   dvti_cuda_grid grid, const void *args, size_t bytes) {
+DVTI_FN dvt_status dvti_cuda_start_function(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+											dvti_cu_function function, dvti_cuda_grid grid,
+											const void *args, size_t bytes) {
 	const dvti_cuda_driver *cu = dvti_cuda();
-	dvti_cu_function function;
 	dvti_cu_result result;
-	dvt_status status;
 	void *extra[5];
 	extra[0] = DVTI_CU_PARAM_POINTER;
 	extra[1] = (void *)args; /* the driver does not write to it */
 	extra[2] = DVTI_CU_PARAM_SIZE;
 	extra[3] = &bytes;
 	extra[4] = DVTI_CU_PARAM_END;
-	status = dvti_cuda_find_function(gpu, launch->name, program, entry, &function);
-	if (status != DVT_OK)
-		return status;
 	result = cu->cuLaunchKernel(function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
 								(unsigned)grid.threads, 1, 1, (unsigned)grid.shared, gpu->compute,
 								NULL, extra);
 	return dvti_cuda_failed(gpu, launch->name, "cuLaunchKernel", result);
+}
+
+DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+								   dvti_cuda_program program, const char *entry,
+								   dvti_cuda_grid grid, const void *args, size_t bytes) {
+	dvti_cu_function function;
+	dvt_status status = dvti_cuda_find_function(gpu, launch->name, program, entry, &function);
+	if (status != DVT_OK)
+		return status;
+	return dvti_cuda_start_function(gpu, launch, function, grid, args, bytes);
 }
 /* ==== end dvt_cuda_grid.c ==== */
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
@@ -39296,6 +40608,271 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 
 #undef DVTI_CUDA_CONV_TILES
 /* ==== end cuda_conv.c ==== */
+/* ==== begin src/3_cuda/launch/cuda_custom.c ==== */
+/* Kernels of the program (dvt_kernel): CUDA source with its own grid, and expressions
+   (kernels/custom.cu). A program is found by a hash; its source is only written to be compiled. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/launch/cuda_custom.c"
+#endif
+
+#define DVTI_CUSTOM_STATIC_SHARED 49152 /* more must be asked for */
+
+/* ---- sources ---- */
+/* The types that <stdint.h> would define. The lines of the source stay those of the caller. */
+static char *dvti_cuda_own_source(const dvti_custom *custom) {
+	dvti_text text = dvti_text_begin(NULL, 0);
+	char *source = NULL;
+	int turn;
+	for (turn = 0; turn < 2; turn++) {
+		dvti_text_add(&text, "typedef signed char int8_t;\ntypedef short int16_t;\n"
+							 "typedef int int32_t;\ntypedef long long int64_t;\n"
+							 "typedef unsigned char uint8_t;\ntypedef unsigned short uint16_t;\n"
+							 "typedef unsigned int uint32_t;\n"
+							 "typedef unsigned long long uint64_t;\n");
+		dvti_text_add(&text, "#line 1 \"%s.cu\"\n", custom->entry);
+		dvti_text_add(&text, "%s\n", custom->source);
+		if (turn == 0) {
+			source = (char *)dvti_alloc(text.length + 1);
+			if (!source)
+				return NULL;
+			text = dvti_text_begin(source, text.length + 1);
+		}
+	}
+	return source;
+}
+
+static bool dvti_cuda_custom_flat(const dvti_kcustom *p) {
+	return p->ndim <= 1;
+}
+
+/* Returns whether an offset needs 64 bits. */
+static bool dvti_cuda_custom_wide(const dvti_kcustom *p, int inputs) {
+	const int64_t limit = (int64_t)1 << 31;
+	int k, axis;
+	bool wide = p->n >= limit;
+	for (k = 0; k < inputs; k++) {
+		int64_t reach = 0;
+		for (axis = 0; axis < p->ndim; axis++)
+			reach += dvti_cuda_distance(p->stride[k][axis]) * p->axis[axis].divisor;
+		wide = wide || reach >= limit;
+	}
+	return wide;
+}
+
+/* What a program of an expression depends on, besides the expression. */
+typedef struct dvti_cuda_custom_kind {
+	uint64_t hash[2];
+	int32_t dtype[DVT_KERNEL_ARGS]; /* -1: a scalar */
+	int32_t out, compute, inputs, flat, wide, padding;
+} dvti_cuda_custom_kind;
+
+static dvti_cuda_custom_kind dvti_cuda_kind_of(const dvti_launch *launch, const dvti_kcustom *p) {
+	const dvti_custom *custom = launch->custom;
+	dvti_cuda_custom_kind kind;
+	int k;
+	memset(&kind, 0, sizeof kind);
+	memcpy(kind.hash, custom->hash, sizeof kind.hash);
+	for (k = 0; k < custom->call.n_args; k++)
+		kind.dtype[k] =
+			dvti_arg_is_array(custom->call.arg[k].kind) ? (int)custom->view[k].dtype : -1;
+	kind.out = (int)launch->out[0].dtype;
+	kind.compute = (int)launch->compute;
+	kind.inputs = custom->call.n_args;
+	kind.flat = dvti_cuda_custom_flat(p);
+	kind.wide = dvti_cuda_custom_wide(p, kind.inputs);
+	return kind;
+}
+
+typedef struct dvti_cuda_expression {
+	const dvti_custom *custom;
+	dvti_cuda_custom_kind kind;
+} dvti_cuda_expression;
+
+/* `variant` is the address of a dvti_cuda_expression, whose text no number could hold; 0: none. */
+DVTI_FN void dvti_cuda_describe_custom(uint64_t variant, dvti_text *text) {
+	static const char *const type[] = {"float", "double", "int64_t"};
+	const dvti_cuda_expression *e = (const dvti_cuda_expression *)(uintptr_t)variant;
+	int k;
+	if (!e)
+		return;
+	dvti_text_add(text, "typedef %s T;\ntypedef %s I;\n#define OUT %d\n#define N_IN %d\n",
+				  type[e->kind.compute], e->kind.wide ? "int64_t" : "int", e->kind.out,
+				  e->kind.inputs);
+	dvti_text_add(text, "#define FLAT %s\n#define VALUE dvti_expression(",
+				  e->kind.flat ? "true" : "false");
+	for (k = 0; k < e->kind.inputs; k++)
+		if (e->kind.dtype[k] < 0)
+			dvti_text_add(text, "%s(T)p.%s[%d]", k ? ", " : "",
+						  e->kind.compute == DVTI_I64 ? "i" : "f", k);
+		else
+			dvti_text_add(text,
+						  "%sdvti_widen<%d, T>(((const dvti_stored<%d>::type *)p.in[%d])[at[%d]])",
+						  k ? ", " : "", e->kind.dtype[k], e->kind.dtype[k], k, k);
+	dvti_text_add(text, ")\n__device__ inline T dvti_expression(");
+	for (k = 0; k < e->kind.inputs; k++)
+		dvti_text_add(text, "%sconst T %s", k ? ", " : "", e->custom->input[k]);
+	dvti_text_add(text, ") {\n    return (T)(\n#line 1 \"expression\"\n%s\n", e->custom->source);
+	dvti_text_add(text, "#line 1 \"variant\"\n    );\n}\n");
+}
+
+/* ---- the launch ---- */
+static dvt_status dvti_cuda_custom_failed(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										  const char *call, dvti_cu_result result) {
+	const dvt_kernel_call *c = &launch->custom->call;
+	if (result != DVTI_CU_INVALID_VALUE && result != DVTI_CU_OUT_OF_RESOURCES)
+		return dvti_cuda_failed(gpu, launch->name, call, result);
+	return dvti_fail(
+		DVT_ERR_RANGE,
+		"%s: %s does not take a block of %lld threads with %lld bytes of dynamic shared "
+		"memory for this kernel; expected what its registers and shared memory allow: "
+		"use smaller blocks or less memory",
+		launch->name, dvt_ctx_name(gpu->ctx), (long long)(c->block[0] * c->block[1] * c->block[2]),
+		(long long)c->shared_bytes);
+}
+
+/* Finds the function; writes the source first if it is not loaded. `e` is NULL for a kernel with an
+   entry of its own. */
+static dvt_status dvti_cuda_custom_function(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+											const dvti_cuda_expression *e,
+											dvti_cu_function *function) {
+	dvti_cuda_program program = DVTI_CUDA_PROGRAM(custom);
+	const char *entry = e ? "dvti_custom" : launch->custom->entry;
+	uint64_t hash[2];
+	char *source;
+	dvt_status status;
+	memcpy(hash, launch->custom->hash, sizeof hash);
+	if (e)
+		dvti_hash128(&e->kind, sizeof e->kind, hash);
+	program.variant = hash[0];
+	program.more = hash[1];
+	if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
+		return DVT_OK;
+	if (e) {
+		dvti_cuda_program text = DVTI_CUDA_PROGRAM(custom);
+		text.variant = (uint64_t)(uintptr_t)e;
+		source = dvti_cuda_source(text);
+	} else
+		source = dvti_cuda_own_source(launch->custom);
+	if (!source)
+		return dvti_fail_memory(launch->name, 1 << 16);
+	program.source = source;
+	status = dvti_cuda_find_function(gpu, launch->name, program, entry, function);
+	dvti_free(source);
+	return status;
+}
+
+/* Removes axes of extent 1 and merges those that are contiguous in every input. */
+static void dvti_cuda_custom_axes(const dvti_launch *launch, dvti_kcustom *p) {
+	const dvti_custom *custom = launch->custom;
+	const dvti_view *out = &launch->out[0];
+	int64_t extent[DVT_MAX_DIMS];
+	int axis, k, last = -1;
+	for (axis = 0; axis < out->ndim; axis++) {
+		bool merges = last >= 0;
+		if (out->dim[axis] == 1)
+			continue;
+		for (k = 0; k < custom->call.n_args; k++)
+			if (p->in[k] && merges)
+				merges = p->stride[k][last] == custom->view[k].stride[axis] * out->dim[axis];
+		if (!merges)
+			extent[++last] = 1;
+		extent[last] *= out->dim[axis];
+		for (k = 0; k < custom->call.n_args; k++)
+			if (p->in[k])
+				p->stride[k][last] = custom->view[k].stride[axis];
+	}
+	p->ndim = last + 1;
+	for (axis = 0; axis <= last; axis++)
+		p->axis[axis] = dvti_cuda_divisor(extent[axis]);
+}
+
+static dvt_status dvti_cuda_custom_expression(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const dvt_kernel_call *call = &launch->custom->call;
+	dvti_cuda_expression e;
+	dvti_cu_function function;
+	dvti_cuda_grid grid;
+	dvti_kcustom p;
+	dvt_status status;
+	int k;
+	memset(&p, 0, sizeof p);
+	p.out = launch->out[0].data;
+	p.n = dvti_cuda_view_size(&launch->out[0]);
+	for (k = 0; k < call->n_args; k++) {
+		p.in[k] = dvti_arg_is_array(call->arg[k].kind) ? launch->custom->view[k].data : NULL;
+		p.f[k] = call->arg[k].f;
+		p.i[k] = call->arg[k].i;
+	}
+	dvti_cuda_custom_axes(launch, &p);
+	e.custom = launch->custom;
+	e.kind = dvti_cuda_kind_of(launch, &p);
+	status = dvti_cuda_custom_function(gpu, launch, &e, &function);
+	if (status != DVT_OK)
+		return status;
+	grid = dvti_cuda_grid_for(gpu, p.n, 256, 1);
+	return dvti_cuda_start_function(gpu, launch, function, grid, &p, sizeof p);
+}
+
+/* Appends a parameter, aligned to its size as CUDA does. */
+static void dvti_cuda_push(char *buffer, size_t *length, const void *value, size_t size) {
+	*length = (*length + size - 1) / size * size;
+	memcpy(buffer + *length, value, size);
+	*length += size;
+}
+
+static size_t dvti_cuda_pack(const dvt_kernel_call *call, char *buffer) {
+	size_t length = 0;
+	int k;
+	for (k = 0; k < call->n_args; k++) {
+		const dvt_kernel_value *value = &call->arg[k];
+		const int32_t i32 = (int32_t)value->i;
+		const float f32 = (float)value->f;
+		if (value->kind == DVT_ARG_INT32)
+			dvti_cuda_push(buffer, &length, &i32, sizeof i32);
+		else if (value->kind == DVT_ARG_INT64)
+			dvti_cuda_push(buffer, &length, &value->i, sizeof value->i);
+		else if (value->kind == DVT_ARG_FLOAT)
+			dvti_cuda_push(buffer, &length, &f32, sizeof f32);
+		else if (value->kind == DVT_ARG_DOUBLE)
+			dvti_cuda_push(buffer, &length, &value->f, sizeof value->f);
+		else
+			dvti_cuda_push(buffer, &length, &value->data, sizeof value->data);
+	}
+	return length;
+}
+
+DVTI_FN dvt_status dvti_cuda_custom(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const dvti_cuda_driver *cu = dvti_cuda();
+	const dvt_kernel_call *call = &launch->custom->call;
+	char buffer[DVT_KERNEL_ARGS * 8];
+	dvti_cu_function function;
+	dvti_cu_result result = DVTI_CU_OK;
+	void *extra[5];
+	size_t bytes;
+	dvt_status status;
+	if (!launch->custom->entry)
+		return dvti_cuda_custom_expression(gpu, launch);
+	status = dvti_cuda_custom_function(gpu, launch, NULL, &function);
+	if (status != DVT_OK)
+		return status;
+	if (call->shared_bytes > DVTI_CUSTOM_STATIC_SHARED)
+		result = cu->cuFuncSetAttribute(function, DVTI_CU_FUNC_SHARED, (int)call->shared_bytes);
+	if (result != DVTI_CU_OK)
+		return dvti_cuda_custom_failed(gpu, launch, "cuFuncSetAttribute", result);
+	bytes = dvti_cuda_pack(call, buffer);
+	extra[0] = DVTI_CU_PARAM_POINTER;
+	extra[1] = buffer;
+	extra[2] = DVTI_CU_PARAM_SIZE;
+	extra[3] = &bytes;
+	extra[4] = DVTI_CU_PARAM_END;
+	result = cu->cuLaunchKernel(function, (unsigned)call->grid[0], (unsigned)call->grid[1],
+								(unsigned)call->grid[2], (unsigned)call->block[0],
+								(unsigned)call->block[1], (unsigned)call->block[2],
+								(unsigned)call->shared_bytes, gpu->compute, NULL, extra);
+	return dvti_cuda_custom_failed(gpu, launch, "cuLaunchKernel", result);
+}
+
+#undef DVTI_CUSTOM_STATIC_SHARED
+/* ==== end cuda_custom.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the
    variant.
@@ -41771,7 +43348,7 @@ static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launc
 							  dvti_cuda_touch_launch(gpu, launch));
 	if (status == DVT_OK) {
 		dvti_cuda_remember(gpu, launch->name);
-		if (dvti_cuda_view_size(&launch->out[0]) > 0) {
+		if ((launch->custom && launch->custom->entry) || dvti_cuda_view_size(&launch->out[0]) > 0) {
 			dvti_cuda_timed *timed = dvti_listened() ? dvti_cuda_time_begin(gpu, launch) : NULL;
 			status = launch->kernel->cuda->run(gpu, launch);
 			if (timed)
@@ -41835,7 +43412,8 @@ static bool dvti_cuda_supports(const dvti_device *device, const dvti_kernel *ker
 		return dvt_dtype_is_float(dtype) && (op == DVTI_OP_matmul || op == DVTI_OP_conv2d);
 	if (feature == DVTI_CAN_MASK)
 		return dvt_dtype_is_float(dtype) && op == DVTI_OP_matmul;
-	return (feature == DVTI_CAN_RUN || feature == DVTI_CAN_MANY) && kernel->cuda->run;
+	return (feature == DVTI_CAN_RUN || feature == DVTI_CAN_MANY || feature == DVTI_CAN_SOURCE) &&
+		   kernel->cuda->run;
 }
 
 static int64_t dvti_cuda_plan(dvti_device *device, dvti_launch *launch) {
@@ -41863,7 +43441,9 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 										 true,
 										 dvti_cuda_borrow,
 										 dvti_cuda_settle_borrowed,
-										 dvti_cuda_process_sums};
+										 dvti_cuda_process_sums,
+										 dvti_cuda_marks,
+										 dvti_cuda_page_locked};
 	return &backend;
 }
 
@@ -42043,7 +43623,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 177 "src/devtensor_spine.h"
+#line 186 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -43043,7 +44623,7 @@ static DVTI_NOINLINE dvt_dtype dvti_int_with_scalar(dvt_dtype dtype, double s) {
 	return dtype == DVT_BOOL && s != 0 && s != 1 ? DVT_I64 : dtype;
 }
 
-static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
+DVTI_FN dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
 	dvti_float_mode mode;
 	if (dvt_dtype_is_float(dtype))
 		return dtype;
@@ -46113,6 +47693,792 @@ DVT_API dvt_array *dvt_conv1d_transpose(dvt_array *x, dvt_array *w, dvt_array *b
 			   : NULL;
 }
 /* ==== end op_conv_transpose.c ==== */
+/* ==== begin src/4_ops/dvt_signature.c ==== */
+/* Reads the parameter list of a CUDA kernel from its source, to compare a call with it. This is no
+   parser of C++: it knows comments, strings and brackets, and gives up where it could be wrong. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/4_ops/dvt_signature.c"
+#endif
+
+DVTI_FN size_t dvti_identifier(const char *text) {
+	size_t n = 0;
+	while (text[n] == '_' || (text[n] >= 'a' && text[n] <= 'z') ||
+		   (text[n] >= 'A' && text[n] <= 'Z') || (n && text[n] >= '0' && text[n] <= '9'))
+		n++;
+	return n < DVTI_IDENTIFIER ? n : 0;
+}
+
+static bool dvti_is_word(const char *text, size_t n, const char *word) {
+	return strlen(word) == n && strncmp(text, word, n) == 0;
+}
+
+/* Returns the beginning of the next token: skips white space, comments and, at the beginning of a
+   line, preprocessor lines, which set *macros. */
+static const char *dvti_next_token(const char *at, bool *macros) {
+	for (;;) {
+		if (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\n' || *at == '\f' || *at == '\v')
+			at++;
+		else if (at[0] == '/' && at[1] == '/')
+			at += strcspn(at, "\n");
+		else if (at[0] == '/' && at[1] == '*') {
+			const char *end = strstr(at + 2, "*/");
+			at = end ? end + 2 : at + strlen(at);
+		} else if (*at == '#') {
+			*macros = true;
+			for (; *at && *at != '\n'; at++)
+				if (at[0] == '\\' && at[1])
+					at++;
+		} else
+			return at;
+	}
+}
+
+/* Returns the end of the token. */
+static const char *dvti_token_end(const char *at) {
+	const char quote = *at;
+	size_t n = 0;
+	if (quote == '"' || quote == '\'') {
+		for (at++; *at && *at != quote; at++)
+			if (at[0] == '\\' && at[1])
+				at++;
+		return *at ? at + 1 : at;
+	}
+	while (at[n] == '_' || (at[n] >= '0' && at[n] <= '9') || (at[n] >= 'a' && at[n] <= 'z') ||
+		   (at[n] >= 'A' && at[n] <= 'Z'))
+		n++;
+	return at + (n ? n : 1);
+}
+
+/* ---- types ---- */
+typedef struct dvti_type_words {
+	bool is_unsigned, has_int, is_char, is_short, known;
+	int longs;
+	const char *other; /* the last word that is no keyword, and their number */
+	size_t other_length;
+	int others;
+} dvti_type_words;
+
+static void dvti_type_word(dvti_type_words *w, const char *at, size_t n) {
+	w->known = true;
+	if (dvti_is_word(at, n, "unsigned"))
+		w->is_unsigned = true;
+	else if (dvti_is_word(at, n, "int"))
+		w->has_int = true;
+	else if (dvti_is_word(at, n, "char"))
+		w->is_char = true;
+	else if (dvti_is_word(at, n, "short"))
+		w->is_short = true;
+	else if (dvti_is_word(at, n, "long"))
+		w->longs++;
+	else if (!dvti_is_word(at, n, "signed")) {
+		w->known = false;
+		w->other = at;
+		w->other_length = n;
+		w->others++;
+	}
+}
+
+typedef struct dvti_known_type {
+	const char *name;
+	int dtype; /* of elements; -1: any */
+	dvt_arg_kind scalar;
+} dvti_known_type;
+
+static dvti_known_type dvti_type_of(const dvti_type_words *w, const char *first, size_t n) {
+	static const dvti_known_type named[] = {
+		{"float", DVT_F32, DVT_ARG_FLOAT},   {"double", DVT_F64, DVT_ARG_DOUBLE},
+		{"int32_t", DVT_I32, DVT_ARG_INT32}, {"uint32_t", -1, DVT_ARG_INT32},
+		{"int64_t", DVT_I64, DVT_ARG_INT64}, {"uint64_t", -1, DVT_ARG_INT64},
+		{"size_t", -1, DVT_ARG_INT64},       {"int8_t", DVT_I8, DVT_ARG_NONE}};
+	dvti_known_type type = {NULL, -1, DVT_ARG_NONE};
+	int i;
+	if (first) {
+		for (i = 0; i < DVTI_LENGTH(named); i++)
+			if (dvti_is_word(first, n, named[i].name))
+				return named[i];
+		return type;
+	}
+	if (w->is_char || w->is_short || w->longs == 1) /* `long` differs between systems */
+		return type;
+	type.scalar = w->longs ? DVT_ARG_INT64 : DVT_ARG_INT32;
+	if (!w->is_unsigned)
+		type.dtype = w->longs ? DVT_I64 : DVT_I32;
+	return type;
+}
+
+/* ---- parameters ---- */
+/* Reads one parameter up to the comma or parenthesis that ends it. Returns NULL for anything that
+   may be a macro, a template or a function. */
+static const char *dvti_parameter_read(const char *at, dvti_parameter *p, bool *macros) {
+	dvti_type_words words;
+	const char *first = NULL, *name = NULL;
+	size_t first_length = 0, name_length = 0;
+	bool keyword = false;
+	dvti_known_type type;
+	memset(&words, 0, sizeof words);
+	memset(p, 0, sizeof *p);
+	for (at = dvti_next_token(at, macros); *at && *at != ',' && *at != ')';
+		 at = dvti_next_token(at, macros)) {
+		const char *end = dvti_token_end(at);
+		const size_t n = (size_t)(end - at);
+		if (*macros || strchr("(<>{}=;:&\"'", *at))
+			return NULL;
+		if (*at == '*' || *at == '[')
+			p->pointer = true;
+		else if (dvti_is_word(at, n, "const"))
+			p->constant = p->constant || !p->pointer;
+		else if (dvti_is_word(at, n, "__restrict__") || dvti_is_word(at, n, "__restrict") ||
+				 dvti_is_word(at, n, "volatile") || *at == ']' || (*at >= '0' && *at <= '9'))
+			;
+		else {
+			int others = words.others;
+			dvti_type_word(&words, at, n);
+			if (words.others == others)
+				keyword = true;
+			else if (others == 0 && !keyword) {
+				first = at;
+				first_length = n;
+			} else {
+				name = at;
+				name_length = n;
+			}
+		}
+		at = end;
+	}
+	if (!*at || words.others > (keyword ? 1 : 2) || (!keyword && !first))
+		return NULL;
+	type = dvti_type_of(&words, first, first_length);
+	if (first && !type.name && !p->pointer && !name)
+		return NULL; /* may be a macro with any number of parameters */
+	p->dtype = p->pointer ? type.dtype : -1;
+	p->scalar = p->pointer ? DVT_ARG_NONE : type.scalar;
+	if (name && name_length < sizeof p->name)
+		memcpy(p->name, name, name_length);
+	return at;
+}
+
+static void dvti_parameters_read(const char *at, dvti_signature *out) {
+	dvti_parameter ignored;
+	bool macros = false;
+	int n = 0;
+	at = dvti_next_token(at, &macros);
+	if (macros)
+		return;
+	if (dvti_is_word(at, (size_t)(dvti_token_end(at) - at), "void")) {
+		const char *end = dvti_next_token(dvti_token_end(at), &macros);
+		at = *end == ')' ? end : at;
+	}
+	if (*at == ')') {
+		out->n = 0;
+		return;
+	}
+	for (;; at++, n++) {
+		at = dvti_parameter_read(at, n < DVT_KERNEL_ARGS ? &out->parameter[n] : &ignored, &macros);
+		if (!at)
+			return;
+		if (*at == ')')
+			break;
+	}
+	out->n = n + 1;
+}
+
+DVTI_FN void dvti_signature_read(const char *source, const char *name, dvti_signature *out) {
+	const char *at, *end;
+	bool macros = false, global = false, named = false;
+	memset(out, 0, sizeof *out);
+	out->n = -1;
+	for (at = dvti_next_token(source, &macros); *at; at = dvti_next_token(end, &macros)) {
+		end = dvti_token_end(at);
+		if (global && named && *at == '(') {
+			dvti_parameters_read(end, out);
+			return;
+		}
+		named = dvti_is_word(at, (size_t)(end - at), name);
+		if (dvti_is_word(at, (size_t)(end - at), "__global__"))
+			global = true;
+		else if (*at == ';' || *at == '{')
+			global = false;
+	}
+}
+/* ==== end dvt_signature.c ==== */
+/* ==== begin src/4_ops/op_kernel.c ==== */
+/* Kernels of the program: the object, the checks of a call, and the launch with a grid. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/4_ops/op_kernel.c"
+#endif
+
+/* ---- the object ---- */
+/* Texts that launches refer to after the kernel is gone: in queues, in messages about failures, as
+   names of loaded functions. They are never freed; a program has few. */
+typedef struct dvti_interned {
+	struct dvti_interned *next;
+	char text[1];
+} dvti_interned;
+
+static dvti_interned *dvti_interned_texts;
+static dvti_mutex dvti_interned_lock = DVTI_MUTEX_INIT;
+
+static const char *dvti_intern(const char *text) {
+	dvti_interned *one;
+	dvti_mutex_lock(&dvti_interned_lock);
+	for (one = dvti_interned_texts; one && strcmp(one->text, text) != 0; one = one->next)
+		;
+	if (!one && (one = (dvti_interned *)dvti_alloc(sizeof *one + strlen(text))) != NULL) {
+		memcpy(one->text, text, strlen(text) + 1);
+		one->next = dvti_interned_texts;
+		dvti_interned_texts = one;
+	}
+	dvti_mutex_unlock(&dvti_interned_lock);
+	return one ? one->text : NULL;
+}
+
+static void dvti_kernel_destroy(void *object) {
+	dvt_kernel *kernel = (dvt_kernel *)object;
+	dvti_free(kernel->source);
+	dvti_free(kernel);
+}
+
+DVTI_FN dvt_kernel *dvti_kernel_begin(const char *function, const char *source, const char *label) {
+	dvt_kernel *kernel = (dvt_kernel *)dvti_alloc_zero(sizeof *kernel);
+	if (kernel) {
+		kernel->source = dvti_strdup(source);
+		kernel->label = dvti_intern(label);
+		dvti_hash128(source, strlen(source), kernel->hash);
+		if (kernel->source && kernel->label &&
+			dvti_object_begin(kernel, dvti_kernel_destroy, function))
+			return kernel;
+		dvti_free(kernel->source);
+		dvti_free(kernel);
+	}
+	dvti_fail_memory(function, (int64_t)(sizeof *kernel + strlen(source)));
+	return NULL;
+}
+
+DVT_API dvt_kernel *dvt_kernel_new(const char *source, const char *name) {
+	static const char *const function = "dvt_kernel_new";
+	char label[DVTI_IDENTIFIER + 32];
+	const char *entry;
+	dvt_kernel *kernel;
+	if (!source || !name) {
+		dvti_null(function, source ? "name" : "source");
+		return NULL;
+	}
+	if (!*name || dvti_identifier(name) != strlen(name)) {
+		dvti_fail(
+			DVT_ERR_VALUE,
+			"%s: the name is \"%.80s\"; expected a C identifier of at most %d characters: give "
+			"the name of the extern \"C\" __global__ function",
+			function, name, DVTI_IDENTIFIER - 1);
+		return NULL;
+	}
+	snprintf(label, sizeof label, "dvt_kernel_launch(%s)", name);
+	entry = dvti_intern(name);
+	if (!entry) {
+		dvti_fail_memory(function, (int64_t)strlen(name));
+		return NULL;
+	}
+	kernel = dvti_kernel_begin(function, source, label);
+	if (!kernel)
+		return NULL;
+	kernel->entry = entry;
+	dvti_signature_read(source, name, &kernel->signature);
+	return kernel;
+}
+
+DVT_API dvt_status dvt_kernel_set_host(dvt_kernel *kernel, dvt_kernel_host_fn function,
+									   void *user) {
+	if (!kernel)
+		return dvti_null("dvt_kernel_set_host", "kernel");
+	if (!kernel->entry)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "dvt_kernel_set_host: the kernel is an expression; expected "
+						 "one of dvt_kernel_new: use dvt_kernel_set_element");
+	kernel->host = function;
+	kernel->user = user;
+	return DVT_OK;
+}
+
+DVT_API dvt_status dvt_kernel_set_element(dvt_kernel *kernel, dvt_kernel_element_fn function,
+										  void *user) {
+	if (!kernel)
+		return dvti_null("dvt_kernel_set_element", "kernel");
+	if (kernel->entry)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "dvt_kernel_set_element: %s has a grid; expected a kernel of "
+						 "dvt_kernel_expression: use dvt_kernel_set_host",
+						 kernel->entry);
+	kernel->element = function;
+	kernel->user = user;
+	return DVT_OK;
+}
+
+/* ---- arguments ---- */
+DVT_API dvt_kernel_arg dvt_arg_array(dvt_arg_kind kind, dvt_array *array) {
+	dvt_kernel_arg arg;
+	memset(&arg, 0, sizeof arg);
+	arg.kind = kind;
+	arg.array = array;
+	return arg;
+}
+
+DVT_API dvt_kernel_arg dvt_arg_int(dvt_arg_kind kind, int64_t value) {
+	dvt_kernel_arg arg = dvt_arg_array(kind, NULL);
+	arg.i = value;
+	arg.f = (double)value;
+	return arg;
+}
+
+/* An integer has no value outside of int64_t's range; `i` is then its nearest end. */
+DVT_API dvt_kernel_arg dvt_arg_real(dvt_arg_kind kind, double value) {
+	dvt_kernel_arg arg = dvt_arg_array(kind, NULL);
+	arg.f = value;
+	if (value >= 9223372036854775808.0)
+		arg.i = INT64_MAX;
+	else if (value > -9223372036854775808.0)
+		arg.i = (int64_t)value;
+	else if (value <= -9223372036854775808.0)
+		arg.i = INT64_MIN;
+	return arg;
+}
+
+static const char *dvti_arg_text(dvt_arg_kind kind) {
+	static const char *const text[] = {"none",      "DVT_IN",    "DVT_OUT",   "DVT_INOUT",
+									   "DVT_INT32", "DVT_INT64", "DVT_FLOAT", "DVT_DOUBLE"};
+	return text[kind];
+}
+
+/* Returns what messages call argument number k. */
+static const char *dvti_arg_name(const dvt_kernel *kernel, int k) {
+	char *buffer;
+	if (kernel->signature.n > k && kernel->signature.parameter[k].name[0])
+		return kernel->signature.parameter[k].name;
+	buffer = dvti_name_buffer();
+	snprintf(buffer, DVTI_NAME_SIZE, "argument %d", k + 1);
+	return buffer;
+}
+
+static bool dvti_arg_valid(const dvt_kernel *kernel, const dvt_kernel_arg *arg, int k) {
+	if (arg->kind <= DVT_ARG_NONE || arg->kind > DVT_ARG_DOUBLE) {
+		dvti_fail(
+			DVT_ERR_VALUE,
+			"%s: argument %d has the kind %d; expected one made by DVT_IN, DVT_OUT, DVT_INOUT, "
+			"DVT_INT32, DVT_INT64, DVT_FLOAT or DVT_DOUBLE",
+			kernel->label, k + 1, (int)arg->kind);
+		return false;
+	}
+	if (arg->kind == DVT_ARG_INT32 && (arg->i < INT32_MIN || arg->i > INT32_MAX)) {
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: %s is %lld, which does not fit in int32_t; declare it int64_t, and use "
+				  "DVT_INT64",
+				  kernel->label, dvti_arg_name(kernel, k), (long long)arg->i);
+		return false;
+	}
+	if (!dvti_arg_is_array(arg->kind))
+		return true;
+	if (!arg->array) {
+		dvti_null(kernel->label, dvti_arg_name(kernel, k));
+		return false;
+	}
+	if (arg->kind != DVT_ARG_IN && !dvti_writable(kernel->label, arg->array))
+		return false;
+	if (dvt_is_recording() && dvt_has_history(arg->array)) {
+		dvti_fail(
+			DVT_ERR_GRAD,
+			"%s: %s (%s) belongs to a recorded computation, and kernels of the program have "
+			"no gradients; expected arrays without a history: give dvt_detach(%s), or call it "
+			"inside DVT_PAUSE",
+			kernel->label, dvti_arg_name(kernel, k), dvti_describe(arg->array),
+			dvti_arg_name(kernel, k));
+		return false;
+	}
+	return true;
+}
+
+DVTI_FN dvt_array *dvti_kernel_arguments(const dvt_kernel *kernel, const dvt_kernel_arg *args,
+										 int64_t n, dvti_custom *custom, dvt_array **array) {
+	dvt_array *present[DVT_KERNEL_ARGS];
+	const char *name[DVT_KERNEL_ARGS];
+	int n_arrays = 0, k;
+	if (!args || n < 1 || n > DVT_KERNEL_ARGS) {
+		if (!args)
+			dvti_null(kernel->label, "args");
+		else
+			dvti_fail(DVT_ERR_RANGE, "%s: %lld arguments; expected 1 to %d: DVT_ARGS(...)",
+					  kernel->label, (long long)n, DVT_KERNEL_ARGS);
+		return NULL;
+	}
+	for (k = 0; k < (int)n; k++) {
+		dvt_kernel_value *value = &custom->call.arg[k];
+		if (!dvti_arg_valid(kernel, &args[k], k))
+			return NULL;
+		value->kind = args[k].kind;
+		value->i = args[k].i;
+		value->f = args[k].kind == DVT_ARG_FLOAT ? (double)(float)args[k].f : args[k].f;
+		array[k] = dvti_arg_is_array(args[k].kind) ? args[k].array : NULL;
+		if (array[k]) {
+			name[n_arrays] = dvti_arg_name(kernel, k);
+			present[n_arrays++] = array[k];
+		}
+	}
+	if (n_arrays == 0) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: no argument is an array, so it has no context; expected at least one",
+				  kernel->label);
+		return NULL;
+	}
+	if (!dvti_check_named(kernel->label, present, n_arrays, name))
+		return NULL;
+	custom->call.n_args = (int)n;
+	custom->source = kernel->source;
+	custom->entry = kernel->entry;
+	custom->input = kernel->input;
+	memcpy(custom->hash, kernel->hash, sizeof custom->hash);
+	custom->host = kernel->host;
+	custom->element = kernel->element;
+	custom->user = kernel->user;
+	return present[0];
+}
+
+DVTI_FN bool dvti_kernel_runs_on(const dvt_kernel *kernel, const dvti_device *device) {
+	if (kernel->host || kernel->element ||
+		dvti_supports(device, dvti_kernel_custom(), DVTI_OP_custom, DVT_F32, DVTI_CAN_SOURCE))
+		return true;
+	dvti_fail(
+		DVT_ERR_UNSUPPORTED,
+		"%s: %s does not run CUDA source, and no C function stands in; expected arrays on an "
+		"NVIDIA GPU: copy them there, or call dvt_kernel_set_%s(kernel, function, user) first",
+		kernel->label, dvt_ctx_name(device->ctx), kernel->entry ? "host" : "element");
+	return false;
+}
+
+/* ---- a call compared with the source ---- */
+static const char *dvti_scalar_type(dvt_arg_kind kind) {
+	return kind == DVT_ARG_INT32   ? "32-bit integer"
+		   : kind == DVT_ARG_INT64 ? "64-bit integer"
+		   : kind == DVT_ARG_FLOAT ? "float"
+								   : "double";
+}
+
+static bool dvti_pointer_agrees(const dvt_kernel *kernel, const dvt_kernel_arg *arg, int k) {
+	const dvti_parameter *p = &kernel->signature.parameter[k];
+	if (p->constant && arg->kind != DVT_ARG_IN)
+		dvti_fail(
+			DVT_ERR_VALUE,
+			"%s: %s points to const in the source, and the call says %s; use DVT_IN, or remove "
+			"const",
+			kernel->label, dvti_arg_name(kernel, k), dvti_arg_text(arg->kind));
+	else if (p->dtype >= 0 && p->dtype != (int)arg->array->dtype)
+		dvti_fail(
+			DVT_ERR_DTYPE,
+			"%s: %s points to %s in the source, and the array is %s; convert with dvt_astype, "
+			"or change the source",
+			kernel->label, dvti_arg_name(kernel, k), dvt_dtype_name((dvt_dtype)p->dtype),
+			dvti_describe(arg->array));
+	else
+		return true;
+	return false;
+}
+
+static bool dvti_kernel_agrees(const dvt_kernel *kernel, const dvt_kernel_arg *args, int n) {
+	const dvti_signature *s = &kernel->signature;
+	int k;
+	if (s->n < 0)
+		return true;
+	if (s->n != n) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: %d arguments are given, and the source declares %d; give one for each "
+				  "parameter, in their order",
+				  kernel->label, n, s->n);
+		return false;
+	}
+	for (k = 0; k < n; k++) {
+		const dvti_parameter *p = &s->parameter[k];
+		const bool is_array = dvti_arg_is_array(args[k].kind);
+		if (p->pointer && is_array && dvti_pointer_agrees(kernel, &args[k], k))
+			continue;
+		if (p->pointer && is_array)
+			return false;
+		if (p->pointer == is_array && (!p->scalar || p->scalar == args[k].kind))
+			continue;
+		if (!p->pointer && !p->scalar)
+			continue; /* a type that only the compiler knows */
+		dvti_fail(DVT_ERR_VALUE, "%s: %s is a %s in the source, and the call says %s; use %s",
+				  kernel->label, dvti_arg_name(kernel, k),
+				  p->pointer ? "pointer" : dvti_scalar_type(p->scalar), dvti_arg_text(args[k].kind),
+				  p->pointer ? "DVT_IN, DVT_OUT or DVT_INOUT" : dvti_arg_text(p->scalar));
+		return false;
+	}
+	return true;
+}
+
+/* ---- the launch ---- */
+/* Reads one to three extents, x first. */
+static bool dvti_grid_read(const dvt_kernel *kernel, const char *what, dvt_shape shape,
+						   const int64_t most[3], int64_t least, int64_t out[3]) {
+	int axis;
+	bool ok = shape.ndim >= 1 && shape.ndim <= 3;
+	for (axis = 0; axis < 3; axis++) {
+		out[axis] = axis < shape.ndim ? shape.dim[axis] : 1;
+		ok = ok && out[axis] >= least && out[axis] <= most[axis];
+	}
+	if (ok)
+		return true;
+	dvti_fail(
+		DVT_ERR_RANGE,
+		"%s: the %s is %s; expected one to three extents, x first, from %lld to %lld, %lld and "
+		"%lld: use DVT_SHAPE(x), DVT_SHAPE(x, y) or DVT_SHAPE(x, y, z)",
+		kernel->label, what, dvti_shape_text(shape), (long long)least, (long long)most[0],
+		(long long)most[1], (long long)most[2]);
+	return false;
+}
+
+#define DVTI_MOST_THREADS 1024 /* of every GPU of compute capability 7.5 and newer */
+#define DVTI_MOST_SHARED 232448
+
+static bool dvti_grid_ok(const dvt_kernel *kernel, dvt_shape grid, dvt_shape block,
+						 int64_t shared_bytes, dvt_kernel_call *call) {
+	static const int64_t most_blocks[3] = {INT32_MAX, 65535, 65535};
+	static const int64_t most_threads[3] = {DVTI_MOST_THREADS, DVTI_MOST_THREADS, 64};
+	int64_t threads;
+	if (!dvti_grid_read(kernel, "grid", grid, most_blocks, 0, call->grid) ||
+		!dvti_grid_read(kernel, "block", block, most_threads, 1, call->block))
+		return false;
+	threads = call->block[0] * call->block[1] * call->block[2];
+	call->shared_bytes = shared_bytes;
+	if (threads > DVTI_MOST_THREADS)
+		dvti_fail(
+			DVT_ERR_RANGE,
+			"%s: the block %s has %lld threads; expected at most %d: use more, smaller blocks",
+			kernel->label, dvti_shape_text(block), (long long)threads, DVTI_MOST_THREADS);
+	else if (shared_bytes < 0 || shared_bytes > DVTI_MOST_SHARED)
+		dvti_fail(DVT_ERR_RANGE,
+				  "%s: %lld bytes of dynamic shared memory; expected 0 to %d, and no more than the "
+				  "GPU has",
+				  kernel->label, (long long)shared_bytes, DVTI_MOST_SHARED);
+	else
+		return true;
+	return false;
+}
+
+#undef DVTI_MOST_THREADS
+#undef DVTI_MOST_SHARED
+
+static bool dvti_kernel_contiguous(const dvt_kernel *kernel, dvt_array *const *array, int n) {
+	int k;
+	for (k = 0; k < n; k++)
+		if (array[k] && !dvt_is_contiguous(array[k])) {
+			dvti_fail(DVT_ERR_VALUE,
+					  "%s: %s (%s) is not contiguous, and the kernel gets an address without "
+					  "strides; give dvt_contiguous of what it reads, and copy what it wrote with "
+					  "dvt_copy_into",
+					  kernel->label, dvti_arg_name(kernel, k), dvti_describe(array[k]));
+			return false;
+		}
+	return true;
+}
+
+/* Puts an array into the call as one axis, and into the launch for traces and models. */
+static void dvti_kernel_place(dvti_launch *launch, dvti_custom *custom, int k, dvt_array *x) {
+	dvt_kernel_value *value = &custom->call.arg[k];
+	dvti_view *view = &custom->view[k];
+	dvti_view_into(view, x);
+	value->dtype = x->dtype;
+	value->data = view->data;
+	value->size = dvt_size(x);
+	view->ndim = 1;
+	view->dim[0] = value->size;
+	view->stride[0] = 1;
+	if (value->kind != DVT_ARG_OUT && launch->n_in < DVTI_MAX_IN)
+		dvti_view_into(&launch->in[launch->n_in++], x);
+	if (value->kind != DVT_ARG_IN && launch->n_out < DVTI_MAX_OUT)
+		dvti_view_into(&launch->out[launch->n_out++], x);
+}
+
+DVT_API dvt_status dvt_kernel_launch(dvt_kernel *kernel, dvt_shape grid, dvt_shape block,
+									 int64_t shared_bytes, const dvt_kernel_arg *args, int64_t n) {
+	dvt_array *array[DVT_KERNEL_ARGS], *first;
+	dvti_launch launch;
+	dvti_custom custom;
+	dvt_status status;
+	int k;
+	if (!kernel)
+		return dvti_null("dvt_kernel_launch", "kernel");
+	if (!kernel->entry)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "dvt_kernel_launch: the kernel is an expression, which has no "
+						 "grid; expected one of dvt_kernel_new: use "
+						 "dvt_kernel_apply");
+	memset(&custom, 0, sizeof custom);
+	first = dvti_kernel_arguments(kernel, args, n, &custom, array);
+	if (!first || !dvti_kernel_agrees(kernel, args, (int)n) ||
+		!dvti_kernel_contiguous(kernel, array, (int)n) ||
+		!dvti_grid_ok(kernel, grid, block, shared_bytes, &custom.call) ||
+		!dvti_kernel_runs_on(kernel, first->storage->device))
+		return dvti_failure();
+	if (custom.call.grid[0] == 0 || custom.call.grid[1] == 0 || custom.call.grid[2] == 0)
+		return DVT_OK;
+	dvti_launch_begin(&launch, kernel->label, dvti_kernel_custom(), DVTI_OP_custom);
+	launch.custom = &custom;
+	for (k = 0; k < (int)n; k++)
+		if (array[k])
+			dvti_kernel_place(&launch, &custom, k, array[k]);
+	status = dvti_run(first->storage->device, &launch);
+	for (k = 0; k < (int)n && status == DVT_OK; k++)
+		if (array[k] && args[k].kind != DVT_ARG_IN)
+			dvti_written(array[k]);
+	return status;
+}
+/* ==== end op_kernel.c ==== */
+/* ==== begin src/4_ops/op_kernel_expression.c ==== */
+/* Kernels of one expression over arrays that broadcast. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/4_ops/op_kernel_expression.c"
+#endif
+
+/* Reads "x, y" into the kernel's names. */
+static bool dvti_inputs_read(dvt_kernel *kernel, const char *inputs) {
+	dvti_signature *s = &kernel->signature;
+	const char *at = inputs;
+	int k;
+	for (s->n = 0; s->n < DVTI_EXPRESSION_INPUTS; s->n++) {
+		size_t n;
+		at += strspn(at, " \t\n");
+		n = dvti_identifier(at);
+		if (!n)
+			return false;
+		memcpy(s->parameter[s->n].name, at, n);
+		kernel->input[s->n] = s->parameter[s->n].name;
+		if (strcmp(kernel->input[s->n], "T") == 0)
+			return false;
+		for (k = 0; k < s->n; k++)
+			if (strcmp(kernel->input[k], kernel->input[s->n]) == 0)
+				return false;
+		at += n;
+		at += strspn(at, " \t\n");
+		if (!*at) {
+			s->n++;
+			return true;
+		}
+		if (*at++ != ',')
+			return false;
+	}
+	return false;
+}
+
+DVT_API dvt_kernel *dvt_kernel_expression(const char *inputs, const char *expression) {
+	static const char *const function = "dvt_kernel_expression";
+	char label[96];
+	uint64_t of_inputs[2];
+	dvt_kernel *kernel;
+	if (!inputs || !expression) {
+		dvti_null(function, inputs ? "expression" : "inputs");
+		return NULL;
+	}
+	snprintf(label, sizeof label, "dvt_kernel_apply(%.60s)", expression);
+	kernel = dvti_kernel_begin(function, expression, label);
+	if (!kernel)
+		return NULL;
+	if (!dvti_inputs_read(kernel, inputs)) {
+		dvti_fail(DVT_ERR_VALUE,
+				  "%s: the inputs are \"%.80s\"; expected 1 to %d different C identifiers, but not "
+				  "T, with commas between them, such as \"x, y\"",
+				  function, inputs, DVTI_EXPRESSION_INPUTS);
+		dvt_discard(kernel);
+		return NULL;
+	}
+	dvti_hash128(inputs, strlen(inputs), of_inputs);
+	kernel->hash[0] ^= of_inputs[1];
+	kernel->hash[1] += of_inputs[0];
+	return kernel;
+}
+
+/* Computes shape and dtype of the result. */
+static bool dvti_expression_result(const dvt_kernel *kernel, const dvt_kernel_arg *args,
+								   dvt_array *const *array, dvt_shape *shape, dvt_dtype *dtype) {
+	const int n = kernel->signature.n;
+	bool any = false;
+	int k;
+	for (k = 0; k < n; k++) {
+		if (!array[k])
+			continue;
+		if (any && !dvti_broadcast(kernel->label, shape, &array[k]->shape, shape))
+			return false;
+		if (!any)
+			*shape = array[k]->shape;
+		*dtype = any ? dvt_promote(*dtype, array[k]->dtype) : array[k]->dtype;
+		any = true;
+	}
+	for (k = 0; k < n; k++)
+		if (args[k].kind == DVT_ARG_FLOAT || args[k].kind == DVT_ARG_DOUBLE)
+			*dtype = dvti_with_scalar(*dtype, args[k].f);
+		else if (!array[k] && *dtype == DVT_BOOL && args[k].i != 0 && args[k].i != 1)
+			*dtype = DVT_I64;
+	return true;
+}
+
+static bool dvti_expression_ok(const dvt_kernel *kernel, const dvt_kernel_arg *args, int64_t n) {
+	int k;
+	if (kernel->signature.n != n) {
+		dvti_fail(
+			DVT_ERR_VALUE,
+			"%s: %lld arguments are given, and the expression has %d inputs; give one for each "
+			"name, in their order",
+			kernel->label, (long long)n, kernel->signature.n);
+		return false;
+	}
+	for (k = 0; k < (int)n; k++)
+		if (args[k].kind == DVT_ARG_OUT || args[k].kind == DVT_ARG_INOUT) {
+			dvti_fail(DVT_ERR_VALUE,
+					  "%s: %s is to be written, and an expression makes its result; use DVT_IN",
+					  kernel->label, kernel->input[k]);
+			return false;
+		}
+	return true;
+}
+
+DVT_API dvt_array *dvt_kernel_apply(dvt_kernel *kernel, const dvt_kernel_arg *args, int64_t n) {
+	dvt_array *array[DVT_KERNEL_ARGS], *first, *out;
+	dvti_launch launch;
+	dvti_custom custom;
+	dvt_shape shape = DVT_SCALAR;
+	dvt_dtype dtype = DVT_F32;
+	int k;
+	if (!kernel) {
+		dvti_null("dvt_kernel_apply", "kernel");
+		return NULL;
+	}
+	if (kernel->entry) {
+		dvti_fail(
+			DVT_ERR_VALUE,
+			"dvt_kernel_apply: %s has a grid; expected a kernel of dvt_kernel_expression: use "
+			"dvt_kernel_launch",
+			kernel->entry);
+		return NULL;
+	}
+	memset(&custom, 0, sizeof custom);
+	first = dvti_kernel_arguments(kernel, args, n, &custom, array);
+	if (!first || !dvti_expression_ok(kernel, args, n) ||
+		!dvti_expression_result(kernel, args, array, &shape, &dtype) ||
+		!dvti_kernel_runs_on(kernel, first->storage->device))
+		return NULL;
+	out = dvti_array_new(kernel->label, shape, dtype, first->storage->ctx);
+	if (!out || !dvti_has_elements(&shape))
+		return out;
+	dvti_launch_begin(&launch, kernel->label, dvti_kernel_custom(), DVTI_OP_custom);
+	launch.custom = &custom;
+	launch.compute = dvti_class_of(dtype);
+	for (k = 0; k < (int)n; k++) {
+		if (!array[k])
+			continue;
+		dvti_view_broadcast_into(&custom.view[k], array[k], &shape);
+		if (launch.n_in < DVTI_MAX_IN)
+			launch.in[launch.n_in++] = custom.view[k];
+	}
+	dvti_view_into(&launch.out[0], out);
+	launch.n_out = 1;
+	return dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
+}
+/* ==== end op_kernel_expression.c ==== */
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions. They are composed of recorded operations, so they need no gradients of their
    own. */
@@ -50416,6 +52782,7 @@ static bool dvti_dl_describe(dvti_dl_export *out, dvt_dl_tensor *tensor, dvt_arr
 	tensor->strides = out->stride;
 	if (empty)
 		return true;
+	dvti_pinned_settle(x->storage);
 	dvti_atomic_store(&x->storage->shown, 1);
 	tensor->data = tensor->device.type == DVT_DL_CPU ? dvti_view_of(x).data
 													 : (void *)(uintptr_t)dvt_cuda_address(x);
@@ -52661,12 +55028,21 @@ static void dvti_trace_add(dvti_trace *t, dvti_trace_row *row, const dvti_event 
 		dvti_trace_arrow(&t->text, "s", e, 1, row->number, t->start);
 }
 
+/* Writes a range at once: it ends outside of public calls with a line. */
+static void dvti_trace_range(dvti_trace *t, const dvti_trace_row *row, const dvti_event *e) {
+	dvti_trace_slice(&t->text, e->name, "range", 1, row->number, e->begin - t->start,
+					 e->end - t->start);
+	dvti_writer_text(&t->text, "}},\n");
+}
+
 static void dvti_trace_heard(dvti_trace *t, const dvti_event *e) {
 	dvti_trace_row *row = NULL;
 	if (e->kind == DVTI_EVENT_RUN)
 		dvti_trace_run(t, e);
 	else if ((row = dvti_trace_row_here(t)) == NULL)
 		t->dropped++;
+	else if (e->kind == DVTI_EVENT_RANGE)
+		dvti_trace_range(t, row, e);
 	else if (e->kind == DVTI_EVENT_NOTE)
 		dvti_trace_row_end(t, row, e->name, e->line, e->end - t->start);
 	else
@@ -53002,7 +55378,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 233 "src/devtensor_spine.h"
+#line 245 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -53133,7 +55509,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 235 "src/devtensor_spine.h"
+#line 247 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -59083,7 +61459,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 257 "src/devtensor_spine.h"
+#line 269 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -60178,7 +62554,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 264 "src/devtensor_spine.h"
+#line 276 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -70101,7 +72477,7 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 #endif
 /* ==== end dvt_buckets.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 309 "src/devtensor_spine.h"
+#line 321 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -70142,7 +72518,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 311 "src/devtensor_spine.h"
+#line 323 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -71348,7 +73724,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 316 "src/devtensor_spine.h"
+#line 328 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -75103,7 +77479,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 332 "src/devtensor_spine.h"
+#line 344 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -75160,7 +77536,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 335 "src/devtensor_spine.h"
+#line 347 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -75255,6 +77631,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_cuda_order_after(...) dvt_note_status(dvt_cuda_order_after(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_cuda_order_before(...) dvt_note_status(dvt_cuda_order_before(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_cuda_address(...) dvt_note_uint64(dvt_cuda_address(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_empty_pinned(...) dvt_note_site(dvt_empty_pinned(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print(...) dvt_note_status(dvt_print(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_print_file(...) dvt_note_status(dvt_print_file(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_format(...) dvt_note_status(dvt_format(__VA_ARGS__), __FILE__, __LINE__)
@@ -75295,6 +77672,12 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_map_bytes(...) dvt_note_site(dvt_map_bytes(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_cifar10(...) dvt_note_status(dvt_read_cifar10(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_cifar100(...) dvt_note_status(dvt_read_cifar100(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_kernel_new(...) DVT_NOTE_POINTER(dvt_kernel, dvt_kernel_new(__VA_ARGS__))
+#define dvt_kernel_expression(...) DVT_NOTE_POINTER(dvt_kernel, dvt_kernel_expression(__VA_ARGS__))
+#define dvt_kernel_set_host(...) dvt_note_status(dvt_kernel_set_host(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_kernel_set_element(...) dvt_note_status(dvt_kernel_set_element(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_kernel_launch(...) dvt_note_status(dvt_kernel_launch(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_kernel_apply(...) dvt_note_site(dvt_kernel_apply(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_loss_softmax_cross_entropy(...) dvt_note_site(dvt_loss_softmax_cross_entropy(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_loss_softmax_cross_entropy_with(...) dvt_note_site(dvt_loss_softmax_cross_entropy_with(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_loss_nll(...) dvt_note_site(dvt_loss_nll(__VA_ARGS__), __FILE__, __LINE__)
@@ -75606,6 +77989,10 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_rms_norm(...) dvt_note_site(dvt_rms_norm(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_group_norm(...) dvt_note_site(dvt_group_norm(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_instance_norm(...) dvt_note_site(dvt_instance_norm(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_event_record(...) DVT_NOTE_POINTER(dvt_event, dvt_event_record(__VA_ARGS__))
+#define dvt_event_wait(...) dvt_note_status(dvt_event_wait(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_range_push(...) dvt_note_status(dvt_range_push(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_range_pop(...) dvt_note_status(dvt_range_pop(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_uniform(...) dvt_note_site(dvt_uniform(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_normal(...) dvt_note_site(dvt_normal(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_randint(...) dvt_note_site(dvt_randint(__VA_ARGS__), __FILE__, __LINE__)
@@ -75680,7 +78067,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 339 "src/devtensor_spine.h"
+#line 351 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

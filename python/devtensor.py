@@ -27,8 +27,8 @@ e, pi, inf, nan, newaxis = math.e, math.pi, math.inf, math.nan, None
 
 # ---- generated: begin ----
 # By tools/python_api.py: do not edit. name:result:arguments, see _LETTERS. A * marks results that
-# another object owns. Left out: get_virtual_model, get_jit_stats, block_mixed_precision,
-# schedule_custom, transform_new, loader_get_state.
+# another object owns. Left out: get_virtual_model, get_jit_stats, arg_array, arg_int, arg_real,
+# block_mixed_precision, schedule_custom, transform_new, loader_get_state.
 _SIGNATURES = """
 empty:a:SiC zeros:a:SiC ones:a:SiC full:a:SdiC zeros_like:a:p ones_like:a:p full_like:a:pd
 scalar:a:diC eye:a:qqqiC arange:a:dddiC linspace:a:ddqiC from_host:a:pSiC from_memory:a:pSpippC
@@ -52,9 +52,9 @@ all_reduce_ranks:e:p broadcast_ranks:e:pi barrier_ranks:e: rank_bytes:q:
 trainer_set_bucket_bytes:e:pq from_dlpack:a:p from_dlpack_versioned:a:p to_dlpack:p:p
 to_dlpack_versioned:p:pi memory_query:e:Cp trim_memory:q:C set_memory_limit:e:qC prewarm:e:C
 cuda_stream:p:C set_cuda_stream:e:pC cuda_order_after:e:pC cuda_order_before:e:pC cuda_address:Q:p
-print:e:p print_file:e:pp set_print_style:i:i ctx_format:z:Cipz format:e:pppzp array_list_len:i:p
-array_list_at:a*:pi array_list_name:s:pi array_list_find:a*:ps array_list_metadata:s:ps
-array_list_metadata_at:s:pip save_npy:e:sp load_npy:a:sC save_params:e:sppi
+empty_pinned:a:SiC print:e:p print_file:e:pp set_print_style:i:i ctx_format:z:Cipz format:e:pppzp
+array_list_len:i:p array_list_at:a*:pi array_list_name:s:pi array_list_find:a*:ps
+array_list_metadata:s:ps array_list_metadata_at:s:pip save_npy:e:sp load_npy:a:sC save_params:e:sppi
 load_params:array_list:sC save_safetensors:e:sppip load_safetensors:array_list:sC
 load_gguf:array_list:sC load_arrays:array_list:sC save_arrays:e:sppi load_idx:a:sC save_npz:e:sppi
 save_npz_compressed:e:sppi load_npz:array_list:sC load_image:a:sC save_image:e:sp read_npy:a:pzC
@@ -62,19 +62,20 @@ read_params:array_list:pzC read_safetensors:array_list:pzC read_gguf:array_list:
 read_arrays:array_list:pzC read_idx:a:pzC read_npz:array_list:pzC read_image:a:pzC load_csv:a:spC
 read_csv:a:pzpC load_csv_columns:array_list:spC read_csv_columns:array_list:pzpC save_csv:e:spp
 load_bytes:a:sC save_bytes:e:sp map_arrays:array_list:sC map_npy:a:sC map_bytes:a:sC
-read_cifar10:e:pzpp read_cifar100:e:pzipp loss_softmax_cross_entropy:a:pp
-loss_softmax_cross_entropy_with:a:ppp loss_nll:a:pp loss_l1:a:pp loss_l2:a:pp loss_huber:a:ppd
-loss_sigmoid_bce:a:pp loss_sigmoid_bce_weighted:a:ppp loss_kl_div:a:pp? loss_hinge:a:ppd
-loss_squared_hinge:a:ppd loss_poisson_nll:a:pp? loss_triplet:a:pppd loss_cosine_embedding:a:pppd
-shape_make:S:iqqqqqqqq axes_make:X:iiiiiiiii ctx_list_make:L:iCCCCCCCC
-nn_sequential_add:e:pipppppppppppppppp from_values:a:pqSiC init_uniform:N:d init_normal:N:d
-init_xavier:N: init_msra:N:id init_zero:N: init_one:N: init_constant:N:d param_name:s:p
-param_shape:S:p param_data:a*:pC param_grad:a*:pC param_ctxs:L:p param_set_data:e:pp
-param_set_grad_req:e:pi param_set_lr_mult:e:pd param_set_wd_mult:e:pd param_set_init:e:pN
-block_collect_params:params:ps params_len:i:p params_at:param*:pi params_find:param*:ps
-params_initialize:e:pNL params_reinitialize:e:pNL params_reset_ctx:e:pL params_set_grad_req:e:pi
-params_zero_grad:e:p nn_sequential:block: nn_dense:block:qi nn_dense_with:block:p
-nn_conv2d:block:qii nn_conv2d_with:block:p nn_conv2d_transpose:block:qiii
+read_cifar10:e:pzpp read_cifar100:e:pzipp kernel_new:kernel:ss kernel_expression:kernel:ss
+kernel_set_host:e:ppp kernel_set_element:e:ppp kernel_launch:e:pSSqpq kernel_apply:a:ppq
+loss_softmax_cross_entropy:a:pp loss_softmax_cross_entropy_with:a:ppp loss_nll:a:pp loss_l1:a:pp
+loss_l2:a:pp loss_huber:a:ppd loss_sigmoid_bce:a:pp loss_sigmoid_bce_weighted:a:ppp
+loss_kl_div:a:pp? loss_hinge:a:ppd loss_squared_hinge:a:ppd loss_poisson_nll:a:pp?
+loss_triplet:a:pppd loss_cosine_embedding:a:pppd shape_make:S:iqqqqqqqq axes_make:X:iiiiiiiii
+ctx_list_make:L:iCCCCCCCC nn_sequential_add:e:pipppppppppppppppp from_values:a:pqSiC
+init_uniform:N:d init_normal:N:d init_xavier:N: init_msra:N:id init_zero:N: init_one:N:
+init_constant:N:d param_name:s:p param_shape:S:p param_data:a*:pC param_grad:a*:pC param_ctxs:L:p
+param_set_data:e:pp param_set_grad_req:e:pi param_set_lr_mult:e:pd param_set_wd_mult:e:pd
+param_set_init:e:pN block_collect_params:params:ps params_len:i:p params_at:param*:pi
+params_find:param*:ps params_initialize:e:pNL params_reinitialize:e:pNL params_reset_ctx:e:pL
+params_set_grad_req:e:pi params_zero_grad:e:p nn_sequential:block: nn_dense:block:qi
+nn_dense_with:block:p nn_conv2d:block:qii nn_conv2d_with:block:p nn_conv2d_transpose:block:qiii
 nn_conv2d_transpose_with:block:p nn_conv1d:block:qii nn_conv1d_transpose:block:qiii
 nn_conv1d_with:block:p nn_conv1d_transpose_with:block:p nn_max_pool2d:block:ii
 nn_avg_pool2d:block:ii nn_max_pool2d_with:block:p nn_avg_pool2d_with:block:p
@@ -122,7 +123,8 @@ conv2d:a:pppp conv1d:a:pppp conv2d_transpose:a:pppp conv1d_transpose:a:pppp max_
 avg_pool2d:a:pp max_pool1d:a:pp avg_pool1d:a:pp adaptive_avg_pool2d:a:pqq upsample2d:a:pp
 leaky_relu:a:pd prelu:a:pp elu:a:pd selu:a:p silu:a:p mish:a:p hard_sigmoid:a:p hard_swish:a:p
 glu:a:pi swiglu:a:pi linear:a:ppp dropout:a:pd batch_norm:a:pppppidd layer_norm:a:pppd
-rms_norm:a:ppd group_norm:a:pippd instance_norm:a:pppd seed:v:Q seed_ctx:v:QC uniform:a:ddSiC
+rms_norm:a:ppd group_norm:a:pippd instance_norm:a:pppd event_record:event:C event_done:?:p
+event_wait:e:p event_elapsed:d:pp range_push:e:s range_pop:e: seed:v:Q seed_ctx:v:QC uniform:a:ddSiC
 normal:a:ddSiC randint:a:qqSiC bernoulli:a:dSiC permutation:a:qC key_new:K:Q key_split:v:Kip
 key_fold_in:K:KI key_uniform:a:KddSiC key_normal:a:KddSiC key_randint:a:KqqSiC key_bernoulli:a:KdSiC
 key_permutation:a:KqC set_rng_engine:i:i trace_begin:e:s trace_begin_to:e:pp trace_end:e:
@@ -162,16 +164,17 @@ ERR_INTERNAL=901 GRAD_WRITE=0 GRAD_ADD=1 GRAD_NULL=2 UNCHANGED=-1 OFF=0 ON=1 FRE
 RETAIN_GRAPH=1 CREATE_GRAPH=2 TRANSFER_ALLOW=0 TRANSFER_LOG=1 TRANSFER_FORBID=2 DL_CPU=1 DL_CUDA=2
 DL_CUDA_HOST=3 DL_CUDA_MANAGED=13 DL_INT=0 DL_UINT=1 DL_FLOAT=2 DL_BFLOAT=4 DL_BOOL=6
 DL_COPY_IF_NEEDED=0 DL_COPY_ALWAYS=1 DL_COPY_NEVER=2 PRINT_MXNET=0 PRINT_NP=1 PRINT_STR=2
-PRINT_JAX=3 PRINT_TORCH=4 PRINT_TF=5 PRINT_DEFAULT=6 CIFAR100_FINE=0 CIFAR100_COARSE=1
-INIT_DEFAULT=0 INIT_UNIFORM=1 INIT_NORMAL=2 INIT_XAVIER=3 INIT_MSRA=4 INIT_ZERO=5 INIT_ONE=6
-INIT_CONSTANT=7 FAN_AVG=0 FAN_IN=1 FAN_OUT=2 IDENTITY=0 RELU=1 SIGMOID=2 TANH=3 SOFTPLUS=4 GELU=5
-SELU=6 SILU=7 MISH=8 HARD_SIGMOID=9 HARD_SWISH=10 TNC=0 NTC=1 NAN_DIFFERS=0 NAN_EQUALS=1 ASCENDING=0
-DESCENDING=1 LARGEST=0 SMALLEST=1 RNG_PHILOX=0 RNG_MXNET=1 RNG_JAX=2 LOG_DEBUG=0 LOG_INFO=1
-LOG_WARNING=2 LOG_ERROR=3 LOG_OFF=4 SCHEDULE_CONSTANT=0 SCHEDULE_FACTOR=1 SCHEDULE_MULTI_FACTOR=2
-SCHEDULE_POLY=3 SCHEDULE_COSINE=4 SCHEDULE_CUSTOM=5 OPTIMIZER_SGD=0 OPTIMIZER_ADAM=1
-OPTIMIZER_ADAMW=2 OPTIMIZER_RMSPROP=3 OPTIMIZER_ADAGRAD=4 OPTIMIZER_CUSTOM=5 DATASET_TRAIN=0
-DATASET_TEST=1 LAST_KEEP=0 LAST_DISCARD=1 LAST_ROLLOVER=2 F32=0 F64=1 F16=2 BF16=3 I8=4 U8=5 I32=6
-I64=7 BOOL=8 DEVICE_DEFAULT=0 DEVICE_CPU=1 DEVICE_GPU=2 DEVICE_TPU=3 DEVICE_META=4
+PRINT_JAX=3 PRINT_TORCH=4 PRINT_TF=5 PRINT_DEFAULT=6 CIFAR100_FINE=0 CIFAR100_COARSE=1 ARG_NONE=0
+ARG_IN=1 ARG_OUT=2 ARG_INOUT=3 ARG_INT32=4 ARG_INT64=5 ARG_FLOAT=6 ARG_DOUBLE=7 INIT_DEFAULT=0
+INIT_UNIFORM=1 INIT_NORMAL=2 INIT_XAVIER=3 INIT_MSRA=4 INIT_ZERO=5 INIT_ONE=6 INIT_CONSTANT=7
+FAN_AVG=0 FAN_IN=1 FAN_OUT=2 IDENTITY=0 RELU=1 SIGMOID=2 TANH=3 SOFTPLUS=4 GELU=5 SELU=6 SILU=7
+MISH=8 HARD_SIGMOID=9 HARD_SWISH=10 TNC=0 NTC=1 NAN_DIFFERS=0 NAN_EQUALS=1 ASCENDING=0 DESCENDING=1
+LARGEST=0 SMALLEST=1 RNG_PHILOX=0 RNG_MXNET=1 RNG_JAX=2 LOG_DEBUG=0 LOG_INFO=1 LOG_WARNING=2
+LOG_ERROR=3 LOG_OFF=4 SCHEDULE_CONSTANT=0 SCHEDULE_FACTOR=1 SCHEDULE_MULTI_FACTOR=2 SCHEDULE_POLY=3
+SCHEDULE_COSINE=4 SCHEDULE_CUSTOM=5 OPTIMIZER_SGD=0 OPTIMIZER_ADAM=1 OPTIMIZER_ADAMW=2
+OPTIMIZER_RMSPROP=3 OPTIMIZER_ADAGRAD=4 OPTIMIZER_CUSTOM=5 DATASET_TRAIN=0 DATASET_TEST=1
+LAST_KEEP=0 LAST_DISCARD=1 LAST_ROLLOVER=2 F32=0 F64=1 F16=2 BF16=3 I8=4 U8=5 I32=6 I64=7 BOOL=8
+DEVICE_DEFAULT=0 DEVICE_CPU=1 DEVICE_GPU=2 DEVICE_TPU=3 DEVICE_META=4
 """
 # ---- generated: end ----
 

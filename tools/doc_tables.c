@@ -105,6 +105,7 @@ static dvt_array *call_dvt_batch_norm(const sample *s) {
 #define CALL_fill dvt_full(DVT_SHAPE(2), 1, s->dtype, s->ctx)
 #define CALL_arange dvt_arange(0, 2, 1, s->dtype, s->ctx)
 #define CALL_eye dvt_eye(2, 2, 0, s->dtype, s->ctx)
+#define CALL_custom NULL /* dvt_kernel_launch, dvt_kernel_apply */
 
 /* Defines a function and a row for each operation. */
 #define DEFINE_UNARY(name, rule, cost, f, i, vector, math, grad, reads, lo, hi, doc)               \

@@ -14,6 +14,7 @@
 #include "0_api/dvt_io.h"
 #include "0_api/dvt_dlpack.h"
 #include "0_api/dvt_gpu.h"
+#include "0_api/dvt_kernel.h"
 #if !defined(DEVTENSOR_NO_NN)
 #include "0_api/dvt_nn.h"
 #include "0_api/dvt_nn_sequence.h"
@@ -23,5 +24,6 @@
 #include "0_api/dvt_checkpoint.h"
 #endif
 #include "0_api/dvt_report.h"
+#include "0_api/dvt_profile.h"
 #include "0_api/dvt_macros.h"
 #endif

@@ -83,6 +83,7 @@
 #undef dvt_cuda_order_after
 #undef dvt_cuda_order_before
 #undef dvt_cuda_address
+#undef dvt_empty_pinned
 #undef dvt_print
 #undef dvt_print_file
 #undef dvt_format
@@ -123,6 +124,12 @@
 #undef dvt_map_bytes
 #undef dvt_read_cifar10
 #undef dvt_read_cifar100
+#undef dvt_kernel_new
+#undef dvt_kernel_expression
+#undef dvt_kernel_set_host
+#undef dvt_kernel_set_element
+#undef dvt_kernel_launch
+#undef dvt_kernel_apply
 #undef dvt_loss_softmax_cross_entropy
 #undef dvt_loss_softmax_cross_entropy_with
 #undef dvt_loss_nll
@@ -434,6 +441,10 @@
 #undef dvt_rms_norm
 #undef dvt_group_norm
 #undef dvt_instance_norm
+#undef dvt_event_record
+#undef dvt_event_wait
+#undef dvt_range_push
+#undef dvt_range_pop
 #undef dvt_uniform
 #undef dvt_normal
 #undef dvt_randint

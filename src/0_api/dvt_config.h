@@ -46,7 +46,9 @@
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
    DEVTENSOR_RANK_TIMEOUT     seconds after which a rank that does not answer is lost (600)
    DEVTENSOR_LOG              lowest level that the default logger writes: debug, info, warning,
-                              error, off (warning) */
+                              error, off (warning)
+   NVTX_INJECTION64_PATH      library of a profiler, which sets it; it gets the ranges of
+                              dvt_range_push */
 
 /* The version of this header, as numbers and as text. */
 #define DVT_VERSION_MAJOR 0

@@ -56,3 +56,13 @@ DVT_API dvt_status dvt_cuda_order_before(void *stream, dvt_ctx ctx);
    Copies: never. Waits: no. Owns: x. Errors: CONTEXT (x is not on a CUDA GPU), and earlier failures
    of the GPU; 0 is returned. */
 DVT_API uint64_t dvt_cuda_address(dvt_array *x);
+/* Makes an array of cpu() in memory that is page-locked for copies to and from a CUDA GPU, without
+   setting its values. With ctx a virtual GPU or cpu(), this is dvt_empty on cpu().
+   Copies of more than 64 KiB need no staging buffer. A copy to a GPU returns at once, and
+   operations of cpu() that write the array wait for it. dvt_data waits too. From then on every copy
+   waits until it has read the memory, because the caller may write to it at any time. A copy from a
+   GPU waits, as into any array. Use few and keep them: the memory cannot be swapped out, and making
+   one takes long. A forked child may neither use the memory nor copy to a GPU.
+   Waits: no; its release, for copies from it.  Owns: the innermost scope. Errors: SHAPE, DTYPE,
+   NO_DEVICE, HOST_MEMORY, FORKED. */
+DVT_API dvt_array *dvt_empty_pinned(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);

@@ -62,7 +62,15 @@ template <class T, size_t N> inline const void *dvt_values(const T (&values)[N])
     return values;
 }
 template <class T, size_t N> char (&dvt_values_count(const T (&values)[N]))[N];
+
+/* Returns the address of a braced list of kernel arguments. */
+template <size_t N> inline const dvt_kernel_arg *dvt_args(const dvt_kernel_arg (&args)[N]) {
+    return args;
 }
+}
+#define DVT_ARGS_OF(...)                                                                           \
+    dvt_args({__VA_ARGS__}),                                                                       \
+        static_cast<int64_t>(sizeof(dvt_values_count<dvt_kernel_arg>({__VA_ARGS__})))
 #define DVT_DTYPE_OF(T) (dvt_dtype_for<T>::value)
 #define DVT_VALUES(T, ...)                                                                         \
     dvt_values<T>({__VA_ARGS__}), static_cast<int64_t>(sizeof(dvt_values_count<T>({__VA_ARGS__})))
@@ -77,6 +85,7 @@ template <class T, size_t N> char (&dvt_values_count(const T (&values)[N]))[N];
      : (T)-1 > (T)1   ? DVT_DTYPE_UNSIGNED                                                         \
      : sizeof(T) == 4 ? (int)DVT_I32                                                               \
                       : (int)DVT_I64)
+#define DVT_ARGS_OF(...) DVT_VALUES(dvt_kernel_arg, __VA_ARGS__)
 #define DVT_VALUES(T, ...)                                                                         \
     (const T[]){__VA_ARGS__}, (int64_t)(sizeof((const T[]){__VA_ARGS__}) / sizeof(T))
 #endif

@@ -410,6 +410,7 @@ DVT_API void *dvt_data(dvt_array *x) {
     }
     if (dvt_wait(x) != DVT_OK)
         return NULL;
+    dvti_pinned_settle(x->storage);
     dvti_atomic_store(&x->storage->shown, 1);
     return dvti_view_of(x).data;
 }

@@ -48,7 +48,8 @@ typedef enum dvti_feature {
     DVTI_CAN_MASK,       /* the epilogue's mask */
     DVTI_CAN_WIDEN,      /* matmul: factors of int8 and uint8, a result of int32 */
     DVTI_CAN_HOST_STATE, /* random: states in host memory, which change in the call */
-    DVTI_CAN_MANY        /* optimizer: the launch's updates */
+    DVTI_CAN_MANY,       /* optimizer: the launch's updates */
+    DVTI_CAN_SOURCE /* custom: compiles CUDA source; without it the call needs a host function */
 } dvti_feature;
 
 typedef enum dvti_class { DVTI_F32, DVTI_F64, DVTI_I64 } dvti_class;
@@ -106,6 +107,26 @@ typedef union dvti_launch_plan {
 /* Checks at compile time that a plan type fits. */
 #define DVTI_PLAN_FITS(T) typedef char T##_fits_plan[sizeof(T) <= DVTI_PLAN_BYTES ? 1 : -1];
 
+/* A call of a kernel of the program (dvt_kernel). Texts are valid during the call, except `entry`,
+   which is never freed. The rest may be copied. */
+typedef struct dvti_custom {
+    const char *source;            /* CUDA source, or the expression */
+    const char *entry;             /* name of the function; NULL: an expression */
+    uint64_t hash[2];              /* of the texts */
+    const char *const *input;      /* expression: a name for each argument */
+    dvt_kernel_host_fn host;       /* NULL: none */
+    dvt_kernel_element_fn element; /* the same for an expression */
+    void *user;
+    dvt_kernel_call call;
+    dvti_view view[DVT_KERNEL_ARGS]; /* of the arguments that are arrays; an expression's have the
+                                        result's shape, by strides of 0 */
+} dvti_custom;
+
+/* Returns whether an argument is an array. */
+static inline bool dvti_arg_is_array(dvt_arg_kind kind) {
+    return kind >= DVT_ARG_IN && kind <= DVT_ARG_INOUT;
+}
+
 typedef struct dvti_launch {
     const dvti_kernel *kernel;
     dvti_op op;
@@ -120,6 +141,7 @@ typedef struct dvti_launch {
     dvti_epilogue epilogue;
     const dvti_update_of *updates; /* of an optimizer, valid during the call: see dvt_kernels.h */
     int64_t n_updates;
+    const dvti_custom *custom;   /* of a kernel of the program, valid during the call */
     dvti_view in[DVTI_MAX_IN];   /* n_in of them are set, each as far as its axes go */
     dvti_view out[DVTI_MAX_OUT]; /* n_out of them */
     dvti_launch_plan plan;       /* the backend's own */
@@ -168,6 +190,31 @@ typedef struct dvti_process_sums {
     /* Frees the group. `abort`: without the other processes, in the middle of sums. */
     void (*leave)(dvti_device *device, void *group, bool abort);
 } dvti_process_sums;
+
+/* Points in a device's queue, for dvt_event. */
+typedef struct dvti_marks {
+    /* Makes a mark after all work queued so far. */
+    dvt_status (*record)(dvti_device *device, const char *function, void **mark);
+    /* Sets *done when the queue has come to the mark, for which `wait` waits. */
+    dvt_status (*reached)(dvti_device *device, const char *function, void *mark, bool wait,
+                          bool *done);
+    /* Computes the time between two marks that the queue has come to. */
+    dvt_status (*elapsed)(dvti_device *device, const char *function, void *begin, void *end,
+                          double *milliseconds);
+    void (*drop)(dvti_device *device, void *mark); /* never fails */
+} dvti_marks;
+
+/* Host memory that the device reads and writes by itself (dvt_pinned.c). */
+typedef struct dvti_page_locked {
+    dvt_status (*acquire)(dvti_device *device, const char *function, int64_t bytes, void **out);
+    void (*release)(dvti_device *device, void *block); /* nothing reads it any more; never fails */
+    /* upload: `src` may change when it returns, or when the new *mark is reached. */
+    dvt_status (*upload)(dvti_device *device, void *dst, const void *src, int64_t bytes,
+                         void **mark);
+    dvt_status (*download)(dvti_device *device, void *dst, const void *src, int64_t bytes);
+    void (*settle)(dvti_device *device, void *mark); /* waits for a mark and drops it */
+    void (*drop)(dvti_device *device, void *mark);
+} dvti_page_locked;
 
 /* The functions of a device. All up to `wait` are required. A function that does not return DVT_OK
    has set the message by dvti_fail. */
@@ -219,6 +266,8 @@ typedef struct dvti_backend {
     void (*settle)(dvti_device *device, const void *at, int64_t bytes);
     /* Sums over processes. NULL: through host memory. */
     const dvti_process_sums *(*process_sums)(void);
+    const dvti_marks *(*marks)(void);        /* NULL: the queue is always empty */
+    const dvti_page_locked *(*pinned)(void); /* NULL: all host memory is alike */
 } dvti_backend;
 
 /* A kind of device in this build. Any thread may call any function at any time, but the library

@@ -53,12 +53,18 @@ static dvt_status dvti_copy_bytes_in_mode(dvt_array *dst, dvt_array *src) {
     if (from->ctx.type == DVT_DEVICE_CPU) {
         dvti_atomic_add(&c->to_device_count, 1);
         dvti_atomic_add(&c->to_device_bytes, bytes);
+        if (dvti_is_pinned(src->storage) && to->backend->pinned)
+            return dvti_pinned_upload(to, d, src->storage, s, bytes);
         return to->backend->upload(to, d, s, bytes);
     }
     if (to->ctx.type == DVT_DEVICE_CPU) {
         dvti_atomic_add(&c->to_host_count, 1);
         dvti_atomic_add(&c->to_host_bytes, bytes);
         dvti_atomic_add(&c->waits, 1);
+        if (dvti_is_pinned(dst->storage) && from->backend->pinned) {
+            dvti_pinned_settle(dst->storage);
+            return from->backend->pinned()->download(from, d, s, bytes);
+        }
         return from->backend->download(from, d, s, bytes);
     }
     dvti_atomic_add(&c->between_count, 1);
@@ -185,6 +191,8 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
     }
     begin = dvti_listened() ? dvti_now() : 0;
     mode = dvti_float_mode_begin();
+    if (landed)
+        dvti_pinned_settle(landed->storage);
     status = landed ? device->backend->upload(device, dvti_view_of(landed).data, src, bytes)
                     : dvti_failure();
     dvti_float_mode_end(&mode);

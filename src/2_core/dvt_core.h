@@ -291,6 +291,18 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
 DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst);
 DVTI_FN dvt_status dvti_check_guard(const char *function, const dvt_array *x);
 
+/* ---- page-locked arrays of cpu(), which a GPU may still be reading (dvt_pinned.c) ---- */
+DVTI_FN bool dvti_is_pinned(const dvti_storage *storage);
+/* Waits until the memory may be written. Does nothing for other storages. */
+DVTI_FN void dvti_pinned_settle(const dvti_storage *storage);
+/* Returns whether any memory is being read: one relaxed load. */
+DVTI_FN bool dvti_pinned_busy(void);
+/* Waits until a launch on cpu() may write its results. */
+DVTI_FN void dvti_pinned_settle_launch(const dvti_launch *launch);
+/* Uploads from page-locked memory. */
+DVTI_FN dvt_status dvti_pinned_upload(dvti_device *to, void *dst, const dvti_storage *from,
+                                      const void *src, int64_t bytes);
+
 /* ---- events: what threads and devices do, for traces and summaries (dvt_event.c) ---- */
 typedef enum dvti_event_kind {
     DVTI_EVENT_LAUNCH,  /* this thread started a kernel; on cpu() it is done */
@@ -298,6 +310,7 @@ typedef enum dvti_event_kind {
     DVTI_EVENT_COPY,    /* this thread copied from `from` to ctx, or queued the copy */
     DVTI_EVENT_WAIT,    /* this thread waited for ctx */
     DVTI_EVENT_COMPILE, /* this thread compiled a kernel */
+    DVTI_EVENT_RANGE,   /* a range of this thread has ended (dvt_range_pop) */
     DVTI_EVENT_NOTE     /* the public call of this thread at name:line has ended */
 } dvti_event_kind;
 

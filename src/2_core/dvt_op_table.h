@@ -234,7 +234,8 @@
     R(permutation, none, NONE, "random order")                                                     \
     R(fill, none, NONE, "one value everywhere")                                                    \
     R(arange, none, NONE, "evenly spaced values")                                                  \
-    R(eye, none, NONE, "ones on a diagonal")
+    R(eye, none, NONE, "ones on a diagonal")                                                       \
+    R(custom, none, NONE, "a kernel of the program")
 
 /* clang-format on */
 

@@ -20,6 +20,7 @@ DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti
     launch->epilogue.mask = NULL;
     launch->updates = NULL;
     launch->n_updates = 0;
+    launch->custom = NULL;
 }
 
 DVTI_FN bool dvti_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
@@ -92,7 +93,10 @@ static DVTI_RARE dvt_status dvti_launch_heard(dvti_device *device, dvti_launch *
 
 DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
     const dvti_backend *backend = device->backend;
-    dvt_status status =
+    dvt_status status;
+    if (dvti_pinned_busy() && device->ctx.type == DVT_DEVICE_CPU)
+        dvti_pinned_settle_launch(launch);
+    status =
         dvti_listened() ? dvti_launch_heard(device, launch) : dvti_launch_in_mode(device, launch);
     if (status != DVT_OK)
         return status;

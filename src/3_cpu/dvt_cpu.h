@@ -71,6 +71,7 @@ DVTI_FN int64_t dvti_cpu_take_plan(dvti_launch *launch, int threads);
 DVTI_FN bool dvti_cpu_random_supports(dvti_op op, dvt_dtype dtype, dvti_feature feature);
 DVTI_FN int64_t dvti_cpu_random_plan(dvti_launch *launch, int threads);
 DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch);
+DVTI_FN void dvti_cpu_custom(const dvti_launch *launch);
 
 /* ---- virtual GPUs ---- */
 

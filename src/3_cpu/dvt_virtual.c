@@ -6,8 +6,7 @@
    lock is touched, since the thread may have held it. */
 #include "3_cpu/dvt_virtual.h"
 
-/* Returns an error in a forked child and for a lost device. */
-static dvt_status dvti_virtual_usable(dvti_device *device, const char *what) {
+DVTI_FN dvt_status dvti_virtual_usable(dvti_device *device, const char *what) {
     dvti_virtual *v = dvti_virtual_of(device);
     char reason[sizeof v->lost_text];
     bool lost;
@@ -33,11 +32,16 @@ static dvt_status dvti_virtual_usable(dvti_device *device, const char *what) {
 static dvt_status dvti_virtual_wait(dvti_device *device) {
     dvti_virtual *v = dvti_virtual_of(device);
     dvt_status status = dvti_virtual_usable(device, "waiting");
-    char text[sizeof v->pending_text];
     if (status != DVT_OK)
         return status;
     dvti_virtual_await(v, dvti_virtual_now(v));
     dvti_virtual_catch_up(v);
+    return dvti_virtual_pending(v);
+}
+
+DVTI_FN dvt_status dvti_virtual_pending(dvti_virtual *v) {
+    char text[sizeof v->pending_text];
+    dvt_status status;
     dvti_mutex_lock(&v->lock);
     status = v->pending;
     v->pending = DVT_OK;
@@ -205,9 +209,16 @@ static dvt_status dvti_virtual_launch(dvti_device *device, const dvti_launch *la
     dvt_status status = dvti_virtual_usable(device, launch->name);
     dvti_command *command;
     dvt_virtual_model model;
+    void *custom = NULL;
     double seconds = 0;
     if (status != DVT_OK)
         return status;
+    if (launch->custom && v->threaded) {
+        custom = dvti_alloc(sizeof *launch->custom);
+        if (!custom)
+            return dvti_fail_memory(launch->name, (int64_t)sizeof *launch->custom);
+        memcpy(custom, launch->custom, sizeof *launch->custom);
+    }
     if (dvti_model(&model)) {
         *dvti_model_clock() += model.launch;
         if (v->threaded)
@@ -228,6 +239,10 @@ static dvt_status dvti_virtual_launch(dvti_device *device, const dvti_launch *la
     command = dvti_virtual_slot(v, DVTI_COMMAND_LAUNCH);
     command->launch = *launch;
     command->seconds = seconds;
+    if (custom) {
+        command->launch.custom = (const dvti_custom *)custom;
+        command->staging = custom;
+    }
     dvti_virtual_put(v);
     return DVT_OK;
 }
@@ -286,6 +301,8 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
                                                   false,
                                                   NULL,
                                                   dvti_virtual_settle,
+                                                  NULL,
+                                                  dvti_virtual_marks,
                                                   NULL};
 
 /* ---- opening and closing ---- */

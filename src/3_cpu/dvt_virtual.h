@@ -24,10 +24,11 @@
 #define DVTI_INLINE_BYTES 512 /* uploads of at most this size are copied into the command */
 
 typedef enum dvti_command_kind {
-    DVTI_COMMAND_LAUNCH,
+    DVTI_COMMAND_LAUNCH,  /* `staging`: its dvti_custom, or NULL */
     DVTI_COMMAND_COPY,    /* src to dst; src may be bytes[], or `staging`, which is freed */
     DVTI_COMMAND_RELEASE, /* returns dst to the heap */
-    DVTI_COMMAND_AWAIT    /* only waits for `after` */
+    DVTI_COMMAND_AWAIT,   /* only waits for `after` */
+    DVTI_COMMAND_MARK     /* sets the time of dst, a dvti_virtual_mark */
 } dvti_command_kind;
 
 typedef struct dvti_command {
@@ -68,6 +69,21 @@ typedef struct dvti_virtual {
 static inline dvti_virtual *dvti_virtual_of(dvti_device *device) {
     return (dvti_virtual *)device->impl;
 }
+
+/* A point in a queue. The event and the queued command have a reference each. */
+typedef struct dvti_virtual_mark {
+    dvti_atomic references;
+    int64_t number; /* of its command */
+    double at;      /* dvti_now() when the queue came to it */
+} dvti_virtual_mark;
+
+DVTI_FN const dvti_marks *dvti_virtual_marks(void);
+/* Sets the time of the mark and drops the command's reference. */
+DVTI_FN void dvti_virtual_mark_reached(dvti_virtual_mark *mark);
+/* Returns an error in a forked child and for a lost device. */
+DVTI_FN dvt_status dvti_virtual_usable(dvti_device *device, const char *what);
+/* Returns the error that the next wait has to report, and forgets it. */
+DVTI_FN dvt_status dvti_virtual_pending(dvti_virtual *v);
 
 static inline bool dvti_virtual_forked(const dvti_virtual *v) {
     return v->process != dvti_process_id();

@@ -107,7 +107,9 @@ DVTI_FN void dvti_virtual_do(dvti_virtual *v, dvti_command *command) {
     if (reason)
         v->fail_next = NULL;
     dvti_mutex_unlock(&v->lock);
-    if (command->kind == DVTI_COMMAND_RELEASE)
+    if (command->kind == DVTI_COMMAND_MARK)
+        dvti_virtual_mark_reached((dvti_virtual_mark *)command->dst);
+    else if (command->kind == DVTI_COMMAND_RELEASE)
         dvti_heap_give(&v->heap, command->dst);
     else if (command->kind == DVTI_COMMAND_COPY && !lost)
         memcpy(command->dst, command->src, (size_t)command->size);

@@ -106,7 +106,8 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
     X(order, false)                                                                                \
     X(random, false)                                                                               \
     X(optimizer, false)                                                                            \
-    X(all_reduce, false)
+    X(all_reduce, false)                                                                           \
+    X(custom, true)
 #define DVTI_CUDA_FAMILY_ENUM(name, fuse) DVTI_CUDA_FAMILY_##name,
 
 typedef enum dvti_cuda_family {
@@ -124,6 +125,10 @@ typedef struct dvti_cuda_program {
     /* Adds the variant's definitions and the family's file. No table names all families, so that a
        linker can drop those that a program does not use. */
     void (*write)(uint64_t variant, dvti_text *text);
+    /* A kernel of the program: its whole source, needed until it is loaded, whose hash is `variant`
+       and `more`. NULL and 0 for the library's own. */
+    const char *source;
+    uint64_t more;
 } dvti_cuda_program;
 
 #define DVTI_CUDA_DESCRIBE(name, fuse)                                                             \
@@ -139,6 +144,8 @@ static inline dvti_cuda_program dvti_cuda_program_of(dvti_cuda_family family,
     program.family = family;
     program.variant = 0;
     program.write = write;
+    program.source = NULL;
+    program.more = 0;
     return program;
 }
 
@@ -189,11 +196,19 @@ typedef struct dvti_cuda_grid {
    elements beyond the grid. */
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
                                           int64_t each);
+/* Returns the function on a locked gpu, which is unlocked meanwhile when it has to be compiled. */
+DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
+                                           dvti_cuda_program program, const char *entry,
+                                           dvti_cu_function *function);
 /* Launches the kernel in the compute stream; `args` is the kernel's only argument. The gpu is
    locked, but not while the kernel is compiled, unless it is in a group of locked ones. */
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                    dvti_cuda_program program, const char *entry,
                                    dvti_cuda_grid grid, const void *args, size_t bytes);
+/* Does the same for a function that is loaded. */
+DVTI_FN dvt_status dvti_cuda_start_function(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                            dvti_cu_function function, dvti_cuda_grid grid,
+                                            const void *args, size_t bytes);
 /* Sets a contiguous result to 0 bytes in the compute stream. */
 DVTI_FN dvt_status dvti_cuda_start_zeros(dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                          const dvti_view *out);
@@ -239,6 +254,7 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_random(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvt_status dvti_cuda_custom(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 /* Fill launch->plan, once for each launch, and return the bytes of workspace. */
 DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_layer_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch);

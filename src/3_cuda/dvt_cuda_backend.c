@@ -187,7 +187,7 @@ static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launc
                               dvti_cuda_touch_launch(gpu, launch));
     if (status == DVT_OK) {
         dvti_cuda_remember(gpu, launch->name);
-        if (dvti_cuda_view_size(&launch->out[0]) > 0) {
+        if ((launch->custom && launch->custom->entry) || dvti_cuda_view_size(&launch->out[0]) > 0) {
             dvti_cuda_timed *timed = dvti_listened() ? dvti_cuda_time_begin(gpu, launch) : NULL;
             status = launch->kernel->cuda->run(gpu, launch);
             if (timed)
@@ -251,7 +251,8 @@ static bool dvti_cuda_supports(const dvti_device *device, const dvti_kernel *ker
         return dvt_dtype_is_float(dtype) && (op == DVTI_OP_matmul || op == DVTI_OP_conv2d);
     if (feature == DVTI_CAN_MASK)
         return dvt_dtype_is_float(dtype) && op == DVTI_OP_matmul;
-    return (feature == DVTI_CAN_RUN || feature == DVTI_CAN_MANY) && kernel->cuda->run;
+    return (feature == DVTI_CAN_RUN || feature == DVTI_CAN_MANY || feature == DVTI_CAN_SOURCE) &&
+           kernel->cuda->run;
 }
 
 static int64_t dvti_cuda_plan(dvti_device *device, dvti_launch *launch) {
@@ -279,7 +280,9 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          true,
                                          dvti_cuda_borrow,
                                          dvti_cuda_settle_borrowed,
-                                         dvti_cuda_process_sums};
+                                         dvti_cuda_process_sums,
+                                         dvti_cuda_marks,
+                                         dvti_cuda_page_locked};
     return &backend;
 }
 

@@ -140,6 +140,11 @@
        With DVTI_CAN_MANY and n_updates > 0: a step of each array in `updates`, with f of its own,
        instead of that of out and in, whose dtypes all of them have.
 
+   custom
+       A kernel of the program, by `custom`. With an entry: as its source says; in[] and out[] are
+       the first of its arrays. An expression: out[0], contiguous, is its value in `compute`.
+       Without DVTI_CAN_SOURCE a function of `custom` computes, and must be given.
+
    Each row: the name, then for each backend the functions of its column (dvti_cpu_kernel,
    dvti_cuda_kernel). */
 #define DVTI_KERNELS(K)                                                                            \
@@ -174,7 +179,8 @@
     K(one_hot, (NULL, NULL, dvti_cpu_index, NULL), (NULL, dvti_cuda_index))                        \
     K(random, (dvti_cpu_random_supports, dvti_cpu_random_plan, dvti_cpu_random, NULL),             \
       (dvti_cuda_plan_random, dvti_cuda_random))                                                   \
-    K(optimizer, (NULL, NULL, dvti_cpu_optimizer, NULL), (NULL, dvti_cuda_optimizer))
+    K(optimizer, (NULL, NULL, dvti_cpu_optimizer, NULL), (NULL, dvti_cuda_optimizer))              \
+    K(custom, (NULL, NULL, dvti_cpu_custom, NULL), (NULL, dvti_cuda_custom))
 
 /* Return the kernels: dvti_kernel_matmul() and so on. They are functions, so that a program links
    only the kernels that its operations name. */

@@ -125,6 +125,8 @@ DVTI_FN bool dvti_fusible(const dvt_array *x, const dvt_array *y, const dvt_arra
    result. */
 DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *const *in, int n,
                                     int scalar_at, double scalar, dvt_array *into);
+/* Returns the dtype of an array of `dtype` with a scalar. */
+DVTI_FN dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s);
 /* Returns whether `in` is another view of the memory that `into` writes. It must then be copied
    first; an identical view needs no copy. */
 DVTI_FN bool dvti_overlaps(const dvt_array *in, const dvt_array *into);

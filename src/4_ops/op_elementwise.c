@@ -11,7 +11,7 @@ static DVTI_NOINLINE dvt_dtype dvti_int_with_scalar(dvt_dtype dtype, double s) {
     return dtype == DVT_BOOL && s != 0 && s != 1 ? DVT_I64 : dtype;
 }
 
-static dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
+DVTI_FN dvt_dtype dvti_with_scalar(dvt_dtype dtype, double s) {
     dvti_float_mode mode;
     if (dvt_dtype_is_float(dtype))
         return dtype;

@@ -298,6 +298,7 @@ static bool dvti_dl_describe(dvti_dl_export *out, dvt_dl_tensor *tensor, dvt_arr
     tensor->strides = out->stride;
     if (empty)
         return true;
+    dvti_pinned_settle(x->storage);
     dvti_atomic_store(&x->storage->shown, 1);
     tensor->data = tensor->device.type == DVT_DL_CPU ? dvti_view_of(x).data
                                                      : (void *)(uintptr_t)dvt_cuda_address(x);

@@ -213,12 +213,21 @@ static void dvti_trace_add(dvti_trace *t, dvti_trace_row *row, const dvti_event 
         dvti_trace_arrow(&t->text, "s", e, 1, row->number, t->start);
 }
 
+/* Writes a range at once: it ends outside of public calls with a line. */
+static void dvti_trace_range(dvti_trace *t, const dvti_trace_row *row, const dvti_event *e) {
+    dvti_trace_slice(&t->text, e->name, "range", 1, row->number, e->begin - t->start,
+                     e->end - t->start);
+    dvti_writer_text(&t->text, "}},\n");
+}
+
 static void dvti_trace_heard(dvti_trace *t, const dvti_event *e) {
     dvti_trace_row *row = NULL;
     if (e->kind == DVTI_EVENT_RUN)
         dvti_trace_run(t, e);
     else if ((row = dvti_trace_row_here(t)) == NULL)
         t->dropped++;
+    else if (e->kind == DVTI_EVENT_RANGE)
+        dvti_trace_range(t, row, e);
     else if (e->kind == DVTI_EVENT_NOTE)
         dvti_trace_row_end(t, row, e->name, e->line, e->end - t->start);
     else

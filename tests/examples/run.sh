@@ -23,7 +23,7 @@ torch=$PWD/tests/golden/torch
 # The text that PyTorch has added to the prompt, by the metadata of the file.
 greedy=$(head -n 1 "$torch/transformer.safetensors" |
     LC_ALL=C sed -n 's/.*"greedy":"\([^"]*\)".*/\1/p')
-PROGRAMS=${PROGRAMS:-hello residual cplusplus generate classify language run}
+PROGRAMS=${PROGRAMS:-hello residual kernels cplusplus generate classify language run}
 for program in $PROGRAMS; do
     if [ $program = cplusplus ] && ! has "$CXX"; then
         skip examples/cplusplus.cpp "$CXX is not installed"
@@ -48,6 +48,7 @@ for program in $PROGRAMS; do
         case $program in
         hello) prints "<NDArray 2x3 @$device>" ;;
         residual) prints "^loss 0[.]" ;;
+        kernels) prints "^counted 100000 of 100000" && prints " ms on $device" ;;
         generate)
             prints "^The library [a-z]"
             run $gpus generate $arguments "The library " 60 0

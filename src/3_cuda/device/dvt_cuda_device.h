@@ -231,5 +231,14 @@ DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n);
 DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
                                         const dvti_reduce_part *part, int n_parts);
 DVTI_FN const dvti_process_sums *dvti_cuda_process_sums(void); /* dvt_cuda_ranks.c */
+DVTI_FN const dvti_marks *dvti_cuda_marks(void);               /* dvt_cuda_mark.c */
+DVTI_FN const dvti_page_locked *dvti_cuda_page_locked(void);   /* dvt_cuda_pinned.c */
+/* Makes an event with these flags and records it in the stream; NULL with *result set. The caller
+   has begun with the gpu. The others begin and end themselves: they wait for it, without an error
+   of their own, and destroy it, unless the gpu is lost. */
+DVTI_FN dvti_cu_event dvti_cuda_mark_in(dvti_cuda_gpu *gpu, dvti_cu_stream stream, unsigned flags,
+                                        dvti_cu_result *result);
+DVTI_FN void dvti_cuda_mark_settle(dvti_device *device, void *mark);
+DVTI_FN void dvti_cuda_mark_drop(dvti_device *device, void *mark);
 
 #endif

@@ -176,6 +176,16 @@ static dvti_cu_result dvti_cuda_touch_update(dvti_cuda_gpu *gpu, const dvti_laun
     return result;
 }
 
+static dvti_cu_result dvti_cuda_touch_custom(dvti_cuda_gpu *gpu, const dvti_custom *custom) {
+    dvti_cu_result result = DVTI_CU_OK;
+    int k;
+    for (k = 0; k < custom->call.n_args && result == DVTI_CU_OK; k++)
+        if (dvti_arg_is_array(custom->call.arg[k].kind))
+            result =
+                dvti_cuda_touch_view(gpu, &custom->view[k], custom->call.arg[k].kind != DVT_ARG_IN);
+    return result;
+}
+
 DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
     dvti_cu_result result = DVTI_CU_OK;
     int64_t i;
@@ -197,6 +207,8 @@ DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_lau
     }
     if (launch->workspace && result == DVTI_CU_OK)
         result = dvti_cuda_touch(gpu, launch->workspace, launch->workspace_bytes, true);
+    if (launch->custom && result == DVTI_CU_OK)
+        result = dvti_cuda_touch_custom(gpu, launch->custom);
     for (i = 0; i < launch->n_updates && result == DVTI_CU_OK; i++)
         result = dvti_cuda_touch_update(gpu, launch, &launch->updates[i]);
     return result;

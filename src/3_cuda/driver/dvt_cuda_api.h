@@ -32,6 +32,8 @@ enum {
     DVTI_CU_NO_DEVICE = 100,
     DVTI_CU_INVALID_IMAGE = 200,
     DVTI_CU_NO_BINARY = 209,
+    DVTI_CU_NOT_FOUND = 500,
+    DVTI_CU_OUT_OF_RESOURCES = 701,
     DVTI_CU_UNSUPPORTED_PTX = 222,
     DVTI_CU_PEER_ALREADY = 704,
     DVTI_CU_NOT_READY = 600,
@@ -46,6 +48,7 @@ enum {
     DVTI_CU_STREAM_NON_BLOCKING = 1,
     DVTI_CU_EVENT_DISABLE_TIMING = 2,
     DVTI_CU_HOST_PORTABLE = 1,
+    DVTI_CU_FUNC_SHARED = 8,    /* attribute of a function: bytes of dynamic shared memory */
     DVTI_CU_POINTER_DEVICE = 9, /* attribute of an address: the number of its GPU */
     DVTI_CU_JIT_ERROR_LOG = 5,
     DVTI_CU_JIT_ERROR_LOG_BYTES = 6
@@ -98,6 +101,7 @@ enum {
       (dvti_cu_module * module, const void *image, unsigned n, int *options, void **values))       \
     X(cuModuleUnload, (dvti_cu_module module))                                                     \
     X(cuModuleGetFunction, (dvti_cu_function * function, dvti_cu_module module, const char *name)) \
+    X(cuFuncSetAttribute, (dvti_cu_function function, int attribute, int value))                   \
     X(cuLaunchKernel, (dvti_cu_function function, unsigned grid_x, unsigned grid_y,                \
                        unsigned grid_z, unsigned block_x, unsigned block_y, unsigned block_z,      \
                        unsigned shared, dvti_cu_stream stream, void **parameters, void **extra))   \

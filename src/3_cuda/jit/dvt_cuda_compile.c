@@ -52,7 +52,8 @@ static void dvti_nvrtc_dump(const char *source, const char *log) {
 
 /* Sends the compiler's whole log to the logger and the dump. The error holds its beginning. */
 static dvt_status dvti_nvrtc_refused(const dvti_nvrtc *rtc, const char *function,
-                                     const char *source, dvti_nvrtc_program p, int result) {
+                                     const char *source, dvti_nvrtc_program p, int result,
+                                     bool own) {
     size_t size = 0;
     char *log = NULL;
     dvt_status status;
@@ -64,8 +65,16 @@ static dvt_status dvti_nvrtc_refused(const dvti_nvrtc *rtc, const char *function
         dvti_log(DVT_LOG_ERROR, "%s: NVRTC's log:\n%s", function, log);
         dvti_nvrtc_dump(source, log);
     }
-    status = dvti_fail(DVT_ERR_INTERNAL, "%s: compiling its kernel gave %s: %.300s", function,
-                       dvti_nvrtc_text(rtc, result), log ? log : "no log");
+    if (own)
+        status =
+            dvti_fail(DVT_ERR_VALUE,
+                      "%s: the source does not compile (%s); expected CUDA C++ without headers "
+                      "of the toolkit: correct it by NVRTC's log, which the logger has in full:"
+                      "\n%.600s",
+                      function, dvti_nvrtc_text(rtc, result), log ? log : "no log");
+    else
+        status = dvti_fail(DVT_ERR_INTERNAL, "%s: compiling its kernel gave %s: %.300s", function,
+                           dvti_nvrtc_text(rtc, result), log ? log : "no log");
     dvti_free(log);
     return status;
 }
@@ -88,9 +97,20 @@ static dvt_status dvti_nvrtc_take(const dvti_nvrtc *rtc, const char *function, d
     return dvti_nvrtc_fail(rtc, function, cubin ? "nvrtcGetCUBIN" : "nvrtcGetPTX", result);
 }
 
-DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, const char *source,
-                                     dvti_cuda_image *image) {
+/* Headers that a program's source may include: the head of the source has what they declare, or
+   NVRTC does. */
+static int dvti_nvrtc_create(const dvti_nvrtc *rtc, dvti_nvrtc_program *p, const char *source,
+                             bool own) {
+    static const char *const name[] = {"stdint.h", "stddef.h", "stdbool.h", "math.h"};
+    static const char *const text[] = {"", "", "", ""};
+    return rtc->nvrtcCreateProgram(p, source, "devtensor.cu", own ? DVTI_LENGTH(name) : 0,
+                                   own ? text : NULL, own ? name : NULL);
+}
+
+DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char *function,
+                                     const char *source, dvti_cuda_image *image) {
     const dvti_nvrtc *rtc = dvti_nvrtc_open(function);
+    const bool own = family == DVTI_CUDA_FAMILY_custom;
     dvti_nvrtc_program p = NULL;
     const char *options[5];
     char arch[48];
@@ -109,17 +129,17 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, co
     options[n++] = arch;
     options[n++] = "--std=c++17";
     options[n++] = "-default-device";
-    options[n++] = fuse ? "--fmad=true" : "--fmad=false";
+    options[n++] = dvti_cuda_fuses(family) ? "--fmad=true" : "--fmad=false";
     /* Disables NVRTC's own cache through the driver (since 12.9): this library has its own. */
     if (rtc->nvrtcVersion(&major, &minor) == 0 && major * 10 + minor >= 129)
         options[n++] = "--no-cache";
     dvti_nvrtc_dump(source, NULL);
-    result = rtc->nvrtcCreateProgram(&p, source, "devtensor.cu", 0, NULL, NULL);
+    result = dvti_nvrtc_create(rtc, &p, source, own);
     if (result != 0)
         return dvti_nvrtc_fail(rtc, function, "nvrtcCreateProgram", result);
     result = rtc->nvrtcCompileProgram(p, n, options);
     status = result == 0 ? dvti_nvrtc_take(rtc, function, p, known == cc, image)
-                         : dvti_nvrtc_refused(rtc, function, source, p, result);
+                         : dvti_nvrtc_refused(rtc, function, source, p, result, own);
     rtc->nvrtcDestroyProgram(&p);
     return status;
 }

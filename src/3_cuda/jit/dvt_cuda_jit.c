@@ -4,7 +4,7 @@
 struct dvti_cuda_loaded {
     dvti_cuda_program program;
     dvti_cu_module module;
-    const char *entry; /* a literal */
+    const char *entry; /* never freed */
     dvti_cu_function function;
     int next; /* next of the same hash: index + 1; 0 for the last */
 };
@@ -61,8 +61,9 @@ static void dvti_cuda_image_forget(dvti_cuda_key key) {
 }
 
 /* The caller holds the lock. *fresh tells whether the image was compiled now. */
-static dvt_status dvti_cuda_image_get(int cc, bool fuse, const char *function, const char *source,
-                                      dvti_cuda_key key, const dvti_cuda_image **out, bool *fresh) {
+static dvt_status dvti_cuda_image_get(int cc, dvti_cuda_family family, const char *function,
+                                      const char *source, dvti_cuda_key key,
+                                      const dvti_cuda_image **out, bool *fresh) {
     dvti_cuda_registry *registry = &dvti_cuda_the_registry;
     dvti_cuda_kept one;
     double began;
@@ -79,7 +80,7 @@ static dvt_status dvti_cuda_image_get(int cc, bool fuse, const char *function, c
         registry->stats.from_disk++;
     else {
         began = dvti_now();
-        status = dvti_cuda_compile(cc, fuse, function, source, &one.image);
+        status = dvti_cuda_compile(cc, family, function, source, &one.image);
         if (status != DVT_OK)
             return status;
         registry->stats.compiled++;
@@ -121,17 +122,17 @@ static bool dvti_cuda_image_refused(dvti_cu_result result) {
 }
 
 /* Compiles an image again, once, if it came from the disk and the driver refuses it. */
-static dvt_status dvti_cuda_load_source(dvti_cuda_physical *physical, bool fuse,
+static dvt_status dvti_cuda_load_source(dvti_cuda_physical *physical, dvti_cuda_family family,
                                         const char *function, const char *source,
                                         dvti_cu_module *module) {
-    dvti_cuda_key key = dvti_cuda_key_of(physical->cc, fuse, source);
+    dvti_cuda_key key = dvti_cuda_key_of(physical->cc, dvti_cuda_fuses(family), source);
     const dvti_cuda_image *image;
     dvti_cu_result result = DVTI_CU_OK;
     bool fresh;
     int attempt;
     for (attempt = 0; attempt < 2; attempt++) {
         dvt_status status =
-            dvti_cuda_image_get(physical->cc, fuse, function, source, key, &image, &fresh);
+            dvti_cuda_image_get(physical->cc, family, function, source, key, &image, &fresh);
         if (status != DVT_OK)
             return status;
         result = dvti_cuda_module(image, function, module);
@@ -157,8 +158,7 @@ static dvt_status dvti_cuda_load(dvti_cuda_physical *physical, const char *funct
     dvti_mutex_lock(&registry->lock);
     began = dvti_now();
     compiled = registry->stats.compile_seconds;
-    status =
-        dvti_cuda_load_source(physical, dvti_cuda_fuses(program.family), function, source, module);
+    status = dvti_cuda_load_source(physical, program.family, function, source, module);
     registry->stats.loaded += status == DVT_OK;
     registry->stats.load_seconds +=
         dvti_now() - began - (registry->stats.compile_seconds - compiled);
@@ -180,6 +180,7 @@ static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_physical *physical, dvti_cuda_
     for (i = *dvti_cuda_slot(physical, program); i > 0; i = physical->loaded[i - 1].next) {
         dvti_cuda_loaded *one = &physical->loaded[i - 1];
         if (one->program.variant == program.variant && one->program.family == program.family &&
+            one->program.more == program.more &&
             (!entry || one->entry == entry || strcmp(one->entry, entry) == 0))
             return one;
     }
@@ -212,10 +213,17 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *fu
     if (result != DVTI_CU_OK) {
         if (!sibling)
             dvti_cuda()->cuModuleUnload(module);
+        if (program.source && result == DVTI_CU_NOT_FOUND)
+            return dvti_fail(
+                DVT_ERR_VALUE,
+                "%s: the source has no function %s for the GPU; expected extern \"C\" "
+                "__global__ void %s(...): add extern \"C\", or give the function's name",
+                function, entry, entry);
         return dvti_cuda_fail(function, "cuModuleGetFunction", result);
     }
     one = &physical->loaded[physical->n_loaded++];
     one->program = program;
+    one->program.source = NULL; /* belongs to the caller */
     one->module = module;
     one->entry = entry;
     one->function = *out;
@@ -244,7 +252,7 @@ DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *f
     dvti_mutex_lock(&registry->lock);
     began = dvti_now();
     compiled = registry->stats.compile_seconds;
-    status = dvti_cuda_image_get(physical->cc, fuse, function, source,
+    status = dvti_cuda_image_get(physical->cc, program.family, function, source,
                                  dvti_cuda_key_of(physical->cc, fuse, source), &image, &known);
     registry->stats.load_seconds +=
         dvti_now() - began - (registry->stats.compile_seconds - compiled);

@@ -23,9 +23,10 @@ typedef struct dvti_cuda_image {
    no NVRTC. */
 DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source);
 DVTI_FN bool dvti_cuda_fuses(dvti_cuda_family family);
-/* Compiles for a compute capability. */
-DVTI_FN dvt_status dvti_cuda_compile(int cc, bool fuse, const char *function, const char *source,
-                                     dvti_cuda_image *image);
+/* Compiles for a compute capability. A source of the family `custom` that does not compile is an
+   error of the caller: VALUE. */
+DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char *function,
+                                     const char *source, dvti_cuda_image *image);
 
 /* ---- the disk cache: its failures are not errors ---- */
 /* Returns false when the entry is missing or not trusted. */

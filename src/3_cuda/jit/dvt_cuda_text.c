@@ -112,6 +112,8 @@ static void dvti_cuda_write_source(dvti_cuda_program program, dvti_text *text) {
 DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
     dvti_text text = dvti_text_begin(NULL, 0);
     char *source;
+    if (program.source)
+        return dvti_strdup(program.source);
     dvti_cuda_write_source(program, &text);
     source = (char *)dvti_alloc(text.length + 1);
     if (source) {

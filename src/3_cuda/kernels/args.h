@@ -248,4 +248,15 @@ typedef struct dvti_kall {
     int64_t devices, self; /* self: index of the GPU that computes; -1: one GPU computes for all */
 } dvti_kall;
 
+/* custom.cu: an expression of the program, with up to 8 inputs */
+typedef struct dvti_kcustom {
+    void *out;
+    const void *in[8];     /* NULL: the scalar f[k], or i[k] */
+    int64_t stride[8][8];  /* in elements: of input k along each axis; 0 for scalars */
+    int64_t ndim, n;       /* n: elements of the result */
+    dvti_kdivisor axis[8]; /* extents */
+    double f[8];
+    int64_t i[8];
+} dvti_kcustom;
+
 #endif

@@ -55,11 +55,11 @@ DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, i
     return grid;
 }
 
-/* Returns the function. Unlocks the gpu to compile, so other threads may meanwhile queue work: the
-   order between threads is theirs to keep. */
-static dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
-                                          dvti_cuda_program program, const char *entry,
-                                          dvti_cu_function *function) {
+/* Other threads may queue work while the gpu is unlocked: the order between threads is theirs to
+   keep. */
+DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
+                                           dvti_cuda_program program, const char *entry,
+                                           dvti_cu_function *function) {
     dvt_status status;
     if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
         return DVT_OK;
@@ -83,24 +83,29 @@ DVTI_FN dvt_status dvti_cuda_start_zeros(dvti_cuda_gpu *gpu, const dvti_launch *
                             dvti_cuda()->cuMemsetD8Async(at, 0, bytes, gpu->compute));
 }
 
-DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-                                   dvti_cuda_program program, const char *entry,
-                                   dvti_cuda_grid grid, const void *args, size_t bytes) {
+DVTI_FN dvt_status dvti_cuda_start_function(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                            dvti_cu_function function, dvti_cuda_grid grid,
+                                            const void *args, size_t bytes) {
     const dvti_cuda_driver *cu = dvti_cuda();
-    dvti_cu_function function;
     dvti_cu_result result;
-    dvt_status status;
     void *extra[5];
     extra[0] = DVTI_CU_PARAM_POINTER;
     extra[1] = (void *)args; /* the driver does not write to it */
     extra[2] = DVTI_CU_PARAM_SIZE;
     extra[3] = &bytes;
     extra[4] = DVTI_CU_PARAM_END;
-    status = dvti_cuda_find_function(gpu, launch->name, program, entry, &function);
-    if (status != DVT_OK)
-        return status;
     result = cu->cuLaunchKernel(function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
                                 (unsigned)grid.threads, 1, 1, (unsigned)grid.shared, gpu->compute,
                                 NULL, extra);
     return dvti_cuda_failed(gpu, launch->name, "cuLaunchKernel", result);
+}
+
+DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                   dvti_cuda_program program, const char *entry,
+                                   dvti_cuda_grid grid, const void *args, size_t bytes) {
+    dvti_cu_function function;
+    dvt_status status = dvti_cuda_find_function(gpu, launch->name, program, entry, &function);
+    if (status != DVT_OK)
+        return status;
+    return dvti_cuda_start_function(gpu, launch, function, grid, args, bytes);
 }

@@ -47,6 +47,10 @@ says 'a second run finds the kernel' "$found"
 says 'a warm cache needs no NVRTC' "$found" DEVTENSOR_NVRTC_PATH=/nowhere
 says 'DEVTENSOR_CACHE=0' "$compiled" DEVTENSOR_CACHE=0
 
+says "a kernel of the program" "$compiled" OWN=7
+says "a second run finds it" "$found" OWN=7
+says "another source" "$compiled" OWN=7.0
+
 size=$(wc -c <"$entry")
 truncate -s $((size - 1)) "$entry"; repaired 'one byte short'
 truncate -s 20 "$entry"; repaired 'cut within the header'

@@ -109,6 +109,20 @@ static void elementwise(void) {
     mixtures();
 }
 
+/* Without CUDA's own functions, whose instructions are not ours. */
+static double any_value(void *user, const double *value) {
+    (void)user;
+    return value[0];
+}
+
+static void expressions(dvt_dtype dtype) {
+    dvt_kernel *kernel = dvt_kernel_expression("x, y, s", "x * y + s");
+    dvt_array *x = filled(DVT_SHAPE(64, 64), dtype);
+    dvt_kernel_set_element(kernel, any_value, NULL);
+    dvt_kernel_apply(kernel, DVT_ARGS(DVT_IN(x), DVT_IN(x), DVT_DOUBLE(2)));
+    dvt_kernel_apply(kernel, DVT_ARGS(DVT_IN(x), DVT_IN(dvt_t(x)), DVT_INT32(2)));
+}
+
 /* ---- along axes ---- */
 static void reductions(dvt_dtype dtype) {
     dvt_array *x = filled(DVT_SHAPE(8, 600, 5), dtype);
@@ -401,6 +415,8 @@ static void compute_some(void) {
     by_dtype_far("reduce", reductions, floats, n);
     by_dtype_far("reduce", reductions, others, n);
     by_dtype_far("softmax", softmaxes, floats, n);
+    by_dtype("expressions", expressions, floats, n);
+    by_dtype("expressions", expressions, others, n);
     by_dtype("norms", norms, floats, n);
     once("norms", wide_norms);
     by_dtype("order", sorts, floats, n);

@@ -163,6 +163,37 @@ static uint64_t run_training(void) {
     return hash;
 }
 
+/* A kernel of the program, an expression, and the events around them. */
+static uint64_t run_kernels(void) {
+    dvt_kernel *twice = dvt_kernel_new(
+        "extern \"C\" __global__ void twice(float *x) { x[threadIdx.x] *= 2; }", "twice");
+    dvt_array *x = numbers(DVT_SHAPE(100), here());
+    dvt_event *begin = dvt_event_record(here()), *end;
+    uint64_t hash;
+    dvt_kernel_launch(twice, DVT_SHAPE(1), DVT_SHAPE(100), 50000, DVT_ARGS(DVT_INOUT(x)));
+    hash = hash_of(dvt_kernel_apply(dvt_kernel_expression("x", "x * x"), DVT_ARGS(DVT_IN(x))));
+    end = dvt_event_record(here());
+    return hash ^ (uint64_t)(dvt_event_elapsed(begin, end) >= 0 && dvt_event_done(end));
+}
+
+/* Copies from page-locked memory, which is written and released while they are pending. */
+static uint64_t run_pinned(void) {
+    dvt_array *x = dvt_empty_pinned(DVT_SHAPE(LARGE), DVT_F32, here()), *y;
+    uint64_t hash = 0;
+    dvt_fill(x, 3);
+    y = dvt_copyto(x, here());
+    dvt_fill(x, 4);
+    DVT_SCOPE {
+        hash = hash_of(y) ^ 3 * hash_of(dvt_copyto(x, here()));
+    }
+    dvt_copy_into(x, dvt_neg(y));
+    y = dvt_copyto(x, here());
+    hash ^= 5 * hash_of(x);
+    if (x)
+        dvt_discard(x);
+    return hash ^ 7 * hash_of(y);
+}
+
 static uint64_t run_wait(void) {
     dvt_array *x = dvt_full(DVT_SHAPE(50), 4, DVT_F32, here());
     if (x)
@@ -171,10 +202,11 @@ static uint64_t run_wait(void) {
 }
 
 const step scenario[] = {
-    {"small arrays", run_small}, {"a large array", run_large},  {"several chunks", run_chunks},
-    {"reductions", run_sums},    {"products", run_products},    {"backward", run_backward},
-    {"borrowed", run_borrowed},  {"trimming", run_trim},        {"a full GPU", run_full},
-    {"waiting", run_wait},       {"between GPUs", run_between}, {"training", run_training}};
+    {"small arrays", run_small},   {"a large array", run_large}, {"several chunks", run_chunks},
+    {"reductions", run_sums},      {"products", run_products},   {"backward", run_backward},
+    {"borrowed", run_borrowed},    {"trimming", run_trim},       {"a full GPU", run_full},
+    {"own kernels", run_kernels},  {"pinned", run_pinned},       {"waiting", run_wait},
+    {"between GPUs", run_between}, {"training", run_training}};
 const int scenario_steps = (int)(sizeof scenario / sizeof *scenario);
 const int scenario_single = (int)(sizeof scenario / sizeof *scenario) - 2;
 

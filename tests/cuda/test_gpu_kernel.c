@@ -1,0 +1,212 @@
+/* Kernels of the program on a GPU: CUDA source with shared memory and barriers, expressions, the
+   compiler's messages, the order with the library's own operations. */
+#include "on_gpu.h"
+
+/* Sums of blocks by a tree in shared memory. */
+static const char sums_source[] =
+    "extern \"C\" __global__ void sums(const float *x, float *y, int n)\n"
+    "{\n"
+    "    extern __shared__ float part[];\n"
+    "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    part[threadIdx.x] = i < n ? x[i] : 0.0f;\n"
+    "    for (int step = blockDim.x / 2; step; step /= 2) {\n"
+    "        __syncthreads();\n"
+    "        if (threadIdx.x < step)\n"
+    "            part[threadIdx.x] += part[threadIdx.x + step];\n"
+    "    }\n"
+    "    if (threadIdx.x == 0)\n"
+    "        y[blockIdx.x] = part[0];\n"
+    "}\n"
+    "extern \"C\" __global__ void fill3(int8_t *x, double value, int64_t pitch, uint32_t depth)\n"
+    "{\n"
+    "    x[(blockIdx.z * gridDim.y + blockIdx.y) * pitch + threadIdx.x * depth + threadIdx.y] =\n"
+    "        (int8_t)value;\n"
+    "}\n";
+
+#define N 10000
+
+#define FAILS(call, code, text)                                                                    \
+    do {                                                                                           \
+        CHECK_ERROR(call, code);                                                                   \
+        (void)(call);                                                                              \
+        dvt_test_check(strstr(dvt_error(), text) != NULL, __FILE__, __LINE__, "%s", dvt_error());  \
+        dvt_clear_error();                                                                         \
+    } while (0)
+
+static dvt_status sums(dvt_kernel *kernel, dvt_array *x, dvt_array *y, int64_t threads) {
+    const int64_t blocks = (dvt_size(x) + threads - 1) / threads;
+    return dvt_kernel_launch(kernel, DVT_SHAPE(blocks), DVT_SHAPE(threads), threads * 4,
+                             DVT_ARGS(DVT_IN(x), DVT_OUT(y), DVT_INT32((int64_t)dvt_size(x))));
+}
+
+DVT_TEST(gpu_kernel_shared_memory_and_order) {
+    dvt_kernel *kernel = dvt_kernel_new(sums_source, "sums");
+    dvt_array *x, *y;
+    int64_t compiled;
+    NEEDS_GPU;
+    x = dvt_add_scalar(dvt_zeros(DVT_SHAPE(N), DVT_F32, dvt_gpu(0)), 2); /* queued before */
+    y = dvt_full(DVT_SHAPE((N + 127) / 128), -1, DVT_F32, dvt_gpu(0));
+    CHECK_INT(sums(kernel, x, y, 128), DVT_OK);
+    dvt_fill(x, 0); /* queued after */
+    CHECK_CLOSE(dvt_item(dvt_sum(y, DVT_ALL)), 2.0 * N, 0);
+    CHECK_CLOSE(dvt_item_at(y, DVT_SHAPE(-1)), 2.0 * (N % 128), 0);
+    compiled = dvt_get_jit_stats().compiled + dvt_get_jit_stats().from_disk;
+    CHECK_INT(sums(kernel, x, y, 256), DVT_OK); /* 40 of the 79 sums */
+    CHECK_INT(sums(dvt_kernel_new(sums_source, "sums"), x, y, 64), DVT_OK);
+    CHECK_INT(dvt_get_jit_stats().compiled + dvt_get_jit_stats().from_disk, compiled);
+}
+
+DVT_TEST(gpu_kernel_types_of_arguments) {
+    dvt_kernel *kernel = dvt_kernel_new(sums_source, "fill3");
+    dvt_array *x;
+    NEEDS_GPU;
+    x = dvt_zeros(DVT_SHAPE(2, 3, 4, 5), DVT_I8, dvt_gpu(0));
+    CHECK_INT(
+        dvt_kernel_launch(kernel, DVT_SHAPE(1, 3, 2), DVT_SHAPE(4, 5), 0,
+                          DVT_ARGS(DVT_OUT(x), DVT_DOUBLE(-7.5), DVT_INT64(20), DVT_INT32(5))),
+        DVT_OK);
+    CHECK_CLOSE(dvt_item(dvt_sum(dvt_astype(x, DVT_I32), DVT_ALL)), -7.0 * 120, 0);
+}
+
+/* The upload is larger than small copies, so another stream writes it. */
+DVT_TEST(gpu_kernel_after_an_upload) {
+    enum { LARGE = 100000 };
+
+    dvt_kernel *kernel = dvt_kernel_new(sums_source, "sums");
+    dvt_array *x, *y;
+    NEEDS_GPU;
+    x = dvt_copyto(dvt_ones(DVT_SHAPE(LARGE), DVT_F32, dvt_cpu()), dvt_gpu(0));
+    y = dvt_empty(DVT_SHAPE((LARGE + 255) / 256), DVT_F32, dvt_gpu(0));
+    CHECK_INT(sums(kernel, x, y, 256), DVT_OK);
+    CHECK_CLOSE(dvt_item(dvt_sum(y, DVT_ALL)), LARGE, 0);
+}
+
+/* The last of six arrays, too. */
+DVT_TEST(gpu_kernel_of_many_arrays_after_an_upload) {
+    enum { LARGE = 100000 };
+
+    dvt_kernel *kernel = dvt_kernel_new(
+        "extern \"C\" __global__ void sum6(const float *a, const float *b, const float *c,\n"
+        "                                  const float *d, const float *e, const float *f,\n"
+        "                                  float *y)\n"
+        "{\n"
+        "    int i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+        "    y[i] = a[i] + b[i] + c[i] + d[i] + e[i] + f[i];\n"
+        "}\n",
+        "sum6");
+    dvt_array *x, *f, *y;
+    NEEDS_GPU;
+    x = dvt_ones(DVT_SHAPE(LARGE), DVT_F32, dvt_gpu(0));
+    y = dvt_empty(DVT_SHAPE(LARGE), DVT_F32, dvt_gpu(0));
+    f = dvt_copyto(dvt_full(DVT_SHAPE(LARGE), 4, DVT_F32, dvt_cpu()), dvt_gpu(0));
+    CHECK_INT(dvt_kernel_launch(kernel, DVT_SHAPE(LARGE / 100), DVT_SHAPE(100), 0,
+                                DVT_ARGS(DVT_IN(x), DVT_IN(x), DVT_IN(x), DVT_IN(x), DVT_IN(x),
+                                         DVT_IN(f), DVT_OUT(y))),
+              DVT_OK);
+    CHECK_CLOSE(dvt_item(dvt_min(y, DVT_ALL)), 9, 0);
+    CHECK_CLOSE(dvt_item(dvt_max(y, DVT_ALL)), 9, 0);
+}
+
+DVT_TEST(gpu_kernel_on_two_gpus) {
+    dvt_kernel *kernel = dvt_kernel_new(sums_source, "sums");
+    dvt_array *x, *y;
+    NEEDS_GPU;
+    if (dvt_num_gpus() < 2)
+        SKIP("one GPU");
+    x = dvt_ones(DVT_SHAPE(256), DVT_F32, dvt_gpu(0));
+    y = dvt_zeros(DVT_SHAPE(2), DVT_F32, dvt_gpu(1));
+    FAILS(sums(kernel, x, y, 128), DVT_ERR_CONTEXT, "dvt_as_in_ctx(y, dvt_gpu(0))");
+    CHECK_INT(sums(kernel, dvt_copyto(x, dvt_gpu(1)), y, 128), DVT_OK); /* waits for the copy */
+    CHECK_CLOSE(dvt_item_at(dvt_copyto(y, dvt_gpu(0)), DVT_SHAPE(1)), 128, 0);
+}
+
+DVT_TEST(gpu_kernel_bad_source) {
+    dvt_array *x;
+    NEEDS_GPU;
+    x = dvt_ones(DVT_SHAPE(8), DVT_F32, dvt_gpu(0));
+#define RUN(source, name)                                                                          \
+    dvt_kernel_launch(dvt_kernel_new(source, name), DVT_SHAPE(1), DVT_SHAPE(8), 0,                 \
+                      DVT_ARGS(DVT_INOUT(x)))
+    dvt_set_log_level(DVT_LOG_OFF);
+    FAILS(RUN("extern \"C\" __global__ void f(float *x)\n{\n    x[0] = none;\n}\n", "f"),
+          DVT_ERR_VALUE, "f.cu(3): error");
+    FAILS(RUN("__global__ void f(float *x) { x[0] = 1; }", "f"), DVT_ERR_VALUE, "extern \"C\"");
+    FAILS(RUN("extern \"C\" __global__ void f(float *x) { }", "g"), DVT_ERR_VALUE, "no function g");
+    FAILS(dvt_kernel_apply(dvt_kernel_expression("x", "x +\n y"), DVT_ARGS(DVT_IN(x))),
+          DVT_ERR_VALUE, "expression(2): error");
+    dvt_set_log_level(DVT_LOG_WARNING);
+    CHECK_INT(RUN("#include <stdint.h>\n#include <math.h>\n"
+                  "extern \"C\" __global__ void f(float *x) { x[threadIdx.x] = sqrtf(4); }",
+                  "f"),
+              DVT_OK);
+    CHECK_CLOSE(dvt_item(dvt_sum(x, DVT_ALL)), 16, 0);
+#undef RUN
+}
+
+/* 100 KiB of shared memory must be asked for; the whole limit is more than some GPUs have. */
+DVT_TEST(gpu_kernel_much_shared_memory) {
+    dvt_kernel *kernel = dvt_kernel_new(sums_source, "sums");
+    dvt_array *x, *y;
+    dvt_status status;
+    NEEDS_GPU;
+    x = dvt_ones(DVT_SHAPE(64), DVT_F32, dvt_gpu(0));
+    y = dvt_zeros(DVT_SHAPE(1), DVT_F32, dvt_gpu(0));
+    status = dvt_kernel_launch(kernel, DVT_SHAPE(1), DVT_SHAPE(64), 60 << 10,
+                               DVT_ARGS(DVT_IN(x), DVT_OUT(y), DVT_INT32(64)));
+    CHECK_INT(status, DVT_OK);
+    CHECK_CLOSE(dvt_item(y), 64, 0);
+    status = dvt_kernel_launch(kernel, DVT_SHAPE(1), DVT_SHAPE(64), 232448,
+                               DVT_ARGS(DVT_IN(x), DVT_OUT(y), DVT_INT32(64)));
+    CHECK(status == DVT_OK || status == DVT_ERR_RANGE);
+    CHECK_INT(dvt_wait(y), DVT_OK); /* a refused launch does not end the context */
+    dvt_clear_error();
+}
+
+/* ---- expressions ---- */
+static double quotient(void *user, const double *value) {
+    (void)user;
+    return value[0] * value[1] - value[2];
+}
+
+DVT_TEST(gpu_kernel_expressions) {
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F64, DVT_F16, DVT_BF16, DVT_I8, DVT_I64};
+    dvt_kernel *kernel = dvt_kernel_expression("x, y, z", "x * y - z");
+    int i;
+    NEEDS_GPU;
+    dvt_kernel_set_element(kernel, quotient, NULL);
+    for (i = 0; i < 6; i++) {
+        dvt_array *x = random_on_cpu(DVT_SHAPE(3, 4, 5), dtypes[i], -4, 4);
+        dvt_array *y = random_on_cpu(DVT_SHAPE(4, 1), dtypes[i], -4, 4);
+        dvt_array *on_gpu = dvt_copyto(x, dvt_gpu(0)), *y_on_gpu = dvt_copyto(y, dvt_gpu(0));
+        if (!EACH(i, 5))
+            continue;
+        SAME_ON_GPU(
+            dvt_kernel_apply(kernel, DVT_ARGS(DVT_IN(on_gpu), DVT_IN(y_on_gpu), DVT_INT32(2))),
+            dvt_kernel_apply(kernel, DVT_ARGS(DVT_IN(x), DVT_IN(y), DVT_INT32(2))), 16,
+            "broadcast");
+        x = dvt_slice(dvt_transpose(x, DVT_ALL), 0, -1, DVT_END, -2);
+        on_gpu = dvt_slice(dvt_transpose(on_gpu, DVT_ALL), 0, -1, DVT_END, -2);
+        SAME_ON_GPU(
+            dvt_kernel_apply(kernel, DVT_ARGS(DVT_IN(on_gpu), DVT_IN(on_gpu), DVT_IN(y_on_gpu))),
+            dvt_kernel_apply(kernel, DVT_ARGS(DVT_IN(x), DVT_IN(x), DVT_IN(y))), 16, "strides");
+    }
+}
+
+/* One expression is one launch and one program, whatever the shape. */
+DVT_TEST(gpu_kernel_expression_is_one_launch) {
+    dvt_kernel *kernel = dvt_kernel_expression("x, a", "x > (T)0 ? x : a * (exp(x) - 1)");
+    dvt_jit_stats before, after;
+    dvt_array *x, *y;
+    int64_t launches;
+    NEEDS_GPU;
+    x = dvt_full(DVT_SHAPE(300), -1, DVT_F32, dvt_gpu(0));
+    dvt_wait(x);
+    before = dvt_get_jit_stats();
+    launches = dvt_get_stats().kernels;
+    y = dvt_kernel_apply(kernel, DVT_ARGS(DVT_IN(x), DVT_DOUBLE(0.5)));
+    CHECK_INT(dvt_get_stats().kernels - launches, 1);
+    CHECK_CLOSE(dvt_item_at(y, DVT_SHAPE(299)), 0.5 * (exp(-1) - 1), 1e-6);
+    dvt_kernel_apply(kernel, DVT_ARGS(DVT_IN(dvt_rows(x, 0, 77)), DVT_DOUBLE(2.5)));
+    after = dvt_get_jit_stats();
+    CHECK_INT(after.compiled + after.from_disk - before.compiled - before.from_disk, 1);
+}
