@@ -28,7 +28,7 @@ typedef struct request {
 
 /* Counts a request in c->sum. */
 void count_request(launch_counts *c, const resident *r, const request *q);
-/* Makes room for the sectors that a launch touches; false: no memory. */
+/* Grows the table of sectors that a launch touches; false: no memory. */
 bool count_pages(launch_counts *c);
 /* Returns the different sectors that the launch has loaded (0) or stored (1). */
 uint64_t count_touched(const launch_counts *c, int stores);
