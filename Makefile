@@ -107,6 +107,7 @@ help:
 	@echo 'make bench-before     BASE=commit: the same rows, before and now, without other libraries'
 	@echo 'make bench-budgets    bytes, compile times, sizes; make bench-accuracy: LeNet'
 	@echo 'make bench-gpu-host   the cost of GPU operations on the host, without a GPU'
+	@echo 'make gpu-model        modeled times of the CUDA kernels; gpu-model-update counts again'
 	@echo 'make bench-jit        time to compile the CUDA kernels without a cache'
 	@echo 'make bench-misses     simulated cache misses of products; CACHES="32K/8 512K/8"'
 	@echo 'make bench-neon-model modeled cycles of the loops on 64-bit ARM cores, by llvm-mca'
@@ -265,7 +266,15 @@ bench-gpu-host: $B/bench/gpu/host_cost
 $B/bench/gpu/ours $B/bench/gpu/host_cost: %: %.program.o $(LIBRARY)
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
-.PHONY: gpu-first gpu-pack gpu-report bench-gpu-host
+# Modeled times of the kernels, from the counts in tests/cuda/model/expected.txt; the second target
+# counts again on the simulated driver (docs/GPU_MODEL.md).
+gpu-model:
+	@$(PYTHON) bench/gpu/model.py
+
+gpu-model-update: $(LIBRARY)
+	@$(ENVIRONMENT) sh tests/cuda/model/model.sh --update
+
+.PHONY: gpu-first gpu-pack gpu-report bench-gpu-host gpu-model gpu-model-update
 
 # Compares the kernels of BASE=commit with those of the working tree, row by row. ROW=text selects
 # rows.

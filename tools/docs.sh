@@ -8,9 +8,10 @@ mkdir -p "$d"
 $CC -std=gnu99 -I. -Isrc -DDEVTENSOR_IMPLEMENTED tools/doc_tables.c $LIBRARY -o "$d/doc_tables" \
     $LIBS
 status=0
-table() { # output of doc_tables, or the rows of tests/matrix; the document
+table() { # output of doc_tables, the rows of tests/matrix, or the GPU model; the document
     case $1 in
     matrix) sh tests/matrix/run.sh --table >"$d/table.md" ;;
+    gpu_model) "${PYTHON:-python3}" bench/gpu/model.py --table >"$d/table.md" ;;
     *) "$d/doc_tables" "$1" >"$d/table.md" ;;
     esac
     awk -v begin="<!-- $1:begin -->" -v end="<!-- $1:end -->" -v table="$d/table.md" '
@@ -37,6 +38,7 @@ table accuracy docs/OPERATIONS.md
 table errors docs/ERRORS.md
 table matrix docs/PORTABILITY.md
 if command -v "${PYTHON:-python3}" >/dev/null 2>&1; then
+    table gpu_model docs/GPU_MODEL.md
     for page in api_docs phrases; do
         "${PYTHON:-python3}" tools/$page.py $check || status=1
     done

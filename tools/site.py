@@ -26,7 +26,8 @@ SIDEBAR = [
                "docs/BUILDING.md"]),
     ("Reference", ["docs/API.md", "docs/OPERATIONS.md", "docs/ERRORS.md", "docs/GPU.md",
                    "docs/PORTABILITY.md", "docs/STABILITY.md", "docs/TUTORIAL_MAP.md"]),
-    ("Contribute", ["CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/DECISIONS.md"]),
+    ("Contribute", ["CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/DECISIONS.md",
+                    "docs/GPU_MODEL.md"]),
     ("Project", ["CHANGELOG.md"]),
 ]
 TEXT = (".c", ".h", ".inl", ".cu", ".cpp", ".py", ".sh", ".txt", ".inc", "")

@@ -122,7 +122,7 @@ examples)
     script "cuda/$part" env BUILD="$LIBRARY_BUILD" GPUS=2 PROGRAMS="$programs" sh \
         "tests/$part/run.sh"
     ;;
-orders | faults | drivers | exit | compiling | rehearsal | first)
+orders | faults | drivers | exit | compiling | rehearsal | first | model)
     needs_simulator && directory "$part"
     ;;
 *) fail "cuda/$part" "no such part" ;;

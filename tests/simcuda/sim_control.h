@@ -21,6 +21,33 @@ typedef struct sim_stats {
     uint64_t bugs; /* wrong uses of the API so far: old symbols, dead handles, invalid kernels */
 } sim_stats;
 
+/* What the launches of a kernel did: modules built with SIMCUDA_COUNT=1 (driver/count.c). A request
+   is one execution of an instruction by a warp. Sectors have 32 bytes. `bytes` are the different
+   bytes that a request names, `touched` the different sectors of a launch. A wavefront is one pass
+   through the 32 banks of shared memory; `least` is the number without conflicts. */
+enum { SIM_COUNT_CLASSES = 14 }; /* sim_class of sim_module.h */
+
+typedef struct sim_global_counts {
+    uint64_t requests, sectors, bytes, touched;
+} sim_global_counts;
+
+typedef struct sim_shared_counts {
+    uint64_t requests, wavefronts, least;
+} sim_shared_counts;
+
+typedef struct sim_kernel_counts {
+    char kernel[200];
+    uint64_t launches, blocks, warps;
+    sim_global_counts load, store;
+    sim_shared_counts shared_load, shared_store;
+    /* requests of atomics, and the accesses of single lanes in them; requests of local arrays;
+       warps that waited at a barrier */
+    uint64_t atomics, atomic_lanes, local, barriers;
+    uint64_t instructions[SIM_COUNT_CLASSES]; /* executed by warps */
+    /* from the CUBIN; 0 without a report of ptxas. resident: blocks on a multiprocessor */
+    int registers, shared, spills, resident, threads;
+} sim_kernel_counts;
+
 /* Makes the nth call from now of the function (`*`: of any) return code; nth 0: every call. The
    sign of a negative code is removed. Such a code also breaks the context that is current then:
    calls that need a healthy one return it from then on. */
@@ -39,6 +66,10 @@ typedef void sim_get_stats_fn(sim_stats *stats);
 typedef void sim_reset_device_fn(int device);
 /* Writes what is still allocated to stderr and returns the number of objects. */
 typedef int sim_leaks_fn(void);
+/* Gives the counts of the i-th kernel since the last clear, in the order of first launches. Returns
+   0 when there are not as many. Wait for the device before. */
+typedef int sim_counts_get_fn(int i, sim_kernel_counts *counts);
+typedef void sim_counts_clear_fn(void);
 
 #ifdef SIM_CONTROL_IMPLEMENTATION
 #define SIM_CONTROL(type, name) __attribute__((visibility("default"))) type name
@@ -51,6 +82,8 @@ SIM_CONTROL(sim_set_policy_fn, sim_set_policy);
 SIM_CONTROL(sim_get_stats_fn, sim_get_stats);
 SIM_CONTROL(sim_reset_device_fn, sim_reset_device);
 SIM_CONTROL(sim_leaks_fn, sim_leaks);
+SIM_CONTROL(sim_counts_get_fn, sim_counts_get);
+SIM_CONTROL(sim_counts_clear_fn, sim_counts_clear);
 #undef SIM_CONTROL
 #endif
 

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_ABI 1
+#define SIM_ABI 2
 #define SIM_MODULE_SYMBOL "sim_module_export"
 #define SIM_WARP 32
 
@@ -116,7 +116,37 @@ typedef struct sim_driver {
     int (*print)(sim_thread *, const char *format, const void *args, const sim_site *);
     /* membar, fence: `scope` is 'c' (block), 'g' (device) or 's' (system). May be NULL. */
     void (*fence)(sim_thread *, int scope, const sim_site *);
+    /* Counts an access. Only modules built with SIMCUDA_COUNT=1 call it, in all state spaces but
+       parameters by name. A copy of cp.async is a load and a store, when it begins. */
+    void (*count)(sim_thread *, uint64_t address, uint32_t size, sim_access_kind, const sim_site *);
 } sim_driver;
+
+/* ---- instructions by class, of modules built with SIMCUDA_COUNT=1 ---- */
+
+/* Classes of PTX instructions by the unit that executes them. mov, cvta and loads of parameters are
+   in none, because ptxas removes most of them. */
+typedef enum sim_class {
+    SIM_CLASS_FP32,     /* add, mul, fma of f32 */
+    SIM_CLASS_FP64,     /* arithmetic of f64 */
+    SIM_CLASS_HALF,     /* arithmetic of f16 and bf16, also packed */
+    SIM_CLASS_SPECIAL,  /* ex2, lg2, rcp, rsqrt, sqrt, sin, cos, tanh, and div of floats */
+    SIM_CLASS_CONVERT,  /* cvt */
+    SIM_CLASS_INTEGER,  /* integers, logic, comparisons, selections */
+    SIM_CLASS_EXCHANGE, /* shfl, vote, match, redux */
+    SIM_CLASS_MEMORY,   /* loads, stores, atomics, cp.async, ldmatrix */
+    SIM_CLASS_CONTROL,  /* branches, calls, barriers, fences */
+    SIM_CLASS_MATRIX,   /* mma */
+    SIM_CLASS_MACS_16,  /* multiply-adds of mma: of f16 and bf16 */
+    SIM_CLASS_MACS_TF32,
+    SIM_CLASS_MACS_8,
+    SIM_CLASS_MACS_64,
+    SIM_CLASSES
+} sim_class;
+
+/* A basic block of device code: how many instructions of each class it has. */
+typedef struct sim_code_block {
+    uint32_t instructions[SIM_CLASSES];
+} sim_code_block;
 
 /* ---- data of a running thread ---- */
 
@@ -157,6 +187,9 @@ struct sim_thread {
     uint64_t in[16], out[16]; /* operands and results of a warp collective */
     const sim_local *locals;  /* (module) the arrays in scope, innermost first */
     void *async; /* (module) copies that cp.async has begun; sim_module.release frees it */
+    /* only for modules that count: how often the thread has entered each basic block. The module
+       adds, the driver allocates and clears */
+    uint32_t *trips;
 };
 
 /* ---- exports of a module ---- */
@@ -226,6 +259,12 @@ typedef struct sim_module {
     /* Frees what the module holds for a thread. The driver calls it for each thread with a non-NULL
        `async` when the thread has ended or is abandoned after a fault. */
     void (*release)(sim_thread *);
+    uint32_t counted; /* 1: calls `count` and adds to sim_thread.trips */
+    const sim_site *site;
+    uint32_t sites;
+    const sim_code_block *code_block;
+    uint32_t code_blocks;
+    const char *usage; /* what ptxas -v reports about the kernels; "" when it was not asked */
 } sim_module;
 
 /* ---- the file: what nvrtcGetCUBIN returns and cuModuleLoadData accepts ---- */

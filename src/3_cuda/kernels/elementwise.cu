@@ -244,17 +244,18 @@ __device__ inline dvti_places dvti_locate(const dvti_kelementwise &p, dvti_posit
 
 #if TILE
 /* An operand in another axis order, in tiles of 32 by 32 elements. Shared memory is written along
-   the operand's contiguous axis and read along the result's. Column 33 is padding, which avoids
-   bank conflicts both times.
+   the operand's contiguous axis and read along the result's. A column ends in a word of padding,
+   which avoids bank conflicts both times.
 
      operand's memory --> cell[column][row] --> result's memory
                           32 x 33 */
 template <int K, int D> struct dvti_tile {
-    typename dvti_stored<D>::type cell[32][33];
+    typedef typename dvti_stored<D>::type element;
+    element cell[32][32 + (sizeof(element) < 4 ? 4 / sizeof(element) : 1)];
 
     __device__ inline void fill(const dvti_kelementwise &p, int64_t from, int rows, int columns) {
         const int row = threadIdx.x & 31, first = threadIdx.x >> 5;
-        typename dvti_stored<D>::type raw[4];
+        element raw[4];
         int i;
         for (i = 0; i < 4; i++)
             if (row < rows && first + 8 * i < columns)

@@ -31,7 +31,9 @@
    through registers. These are loaded before the arithmetic of the previous tile and stored after
    it. An operand that is contiguous along k is transposed when it is stored. Its groups of V are
    permuted, group XOR 2 (k / V): 32 lanes (8 lines x 4 groups of k) write to 32 banks. A warp reads
-   8 groups of a and 4 of b per k, each in one wavefront. Accumulators are float32 (fmaf) or the
+   8 groups of a and 4 of b per k. Its quarters read in turn, and two of them merge when lanes in
+   pairs read the same group; the numbering of lanes makes both reads merge (Gray, maxas, 2014).
+   Accumulators are float32 (fmaf) or the
    dtype's accumulator class; within a split, tiles add in ascending k.
 
    Reasons: one element per thread is limited by loads from global memory (about 1 % of the speed of
@@ -322,8 +324,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND < 2                  
     alignas(16) __shared__ S tile_a[2][ROWS * DEPTH];
     alignas(16) __shared__ S tile_b[2][COLS * DEPTH];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-    const int row = warp / WARP_COLS * 8 * MINE_ROWS + lane / 4 * V,
-              col = warp % WARP_COLS * 4 * MINE_COLS + lane % 4 * V;
+    /* Bits 1 to 3 of the lane select the group of a, bits 0 and 4 that of b. So lanes in pairs read
+       the same group: lanes i and i XOR 1 of a, i and i XOR 2 of b. */
+    const int row = warp / WARP_COLS * 8 * MINE_ROWS + (lane >> 1 & 7) * V,
+              col = warp % WARP_COLS * 4 * MINE_COLS + (lane & 1 | lane >> 3 & 2) * V;
     __shared__ dvti_mm_place at; /* in shared memory, because the accumulators need all registers */
     int64_t left;                /* positions of k left, from the current stage on */
     S sum[MINE_ROWS][MINE_COLS] = {};

@@ -10,8 +10,9 @@
 
    With one chunk per line, `apply` is enough.
 
-   Rows (B = 1): a block per chunk, 1024 positions per round. A thread sums 4 adjacent elements. The
-   lanes of a warp are joined by shuffles, the warps in shared memory, the rounds in a register.
+   Rows (B = 1): a block per chunk, 1024 positions per round. A thread sums 4 adjacent elements,
+   which it moves by accesses of up to 16 bytes where they are aligned. The lanes of a warp are
+   joined by shuffles, the warps in shared memory, the rounds in a register.
    COLUMNS: adjacent threads have adjacent lines, and each adds sequentially.
 
    Sums are float64, or int64 for integers. Their order depends on the extents alone, so the bits
@@ -110,6 +111,80 @@ __device__ inline dvti_sum dvti_before(dvti_sum own, dvti_sum &carry) {
     return lane ? dvti_plus(before, left) : before;
 }
 
+/* Elements of one access: those of a thread, or two of 8 bytes. */
+template <int E> struct dvti_scan_group {
+    static constexpr int n = sizeof(typename dvti_stored<E>::type) == 8 ? 2 : EACH;
+    typedef dvti_group<E, n> type;
+};
+
+/* Tells whether a thread's elements exist, are adjacent in order, and begin at an access. */
+template <int E>
+__device__ inline bool dvti_together(const dvti_kscan &p, const void *data, int64_t place,
+                                     int64_t left) {
+    const uint64_t at = (uint64_t)data + (uint64_t)place * sizeof(typename dvti_stored<E>::type);
+    return !p.backwards && left >= EACH && at % sizeof(typename dvti_scan_group<E>::type) == 0;
+}
+
+/* Loads a thread's elements of a row. Those at `end` and beyond are neutral. */
+__device__ inline void dvti_take(const dvti_kscan &p, int64_t row, int64_t first, int64_t end,
+                                 dvti_sum (&x)[EACH]) {
+    typedef dvti_scan_group<D> group;
+    const int64_t place = row * p.n + first;
+    if (dvti_together<D>(p, p.in, place, end - first)) {
+#pragma unroll
+        for (int k = 0; k < EACH; k += group::n) {
+            typename group::type pack;
+            pack.word = *(const decltype(pack.word) *)((const typename dvti_stored<D>::type *)p.in +
+                                                       place + k);
+#pragma unroll
+            for (int e = 0; e < group::n; e++)
+                x[k + e] = dvti_widen<D, dvti_sum>(pack.v[e]);
+        }
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; k++)
+        x[k] = first + k < end ? dvti_load<D, dvti_sum>(p.in, dvti_place(p, row, first + k, 0))
+                               : dvti_neutral();
+}
+
+/* Store a word with one instruction. NVRTC splits stores of structures. */
+__device__ inline void dvti_put_word(void *to, uint4 v) {
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(dvti_global(to)), "r"(v.x),
+                 "r"(v.y), "r"(v.z), "r"(v.w)
+                 : "memory");
+}
+
+__device__ inline void dvti_put_word(void *to, uint2 v) {
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(dvti_global(to)), "r"(v.x), "r"(v.y)
+                 : "memory");
+}
+
+__device__ inline void dvti_put_word(void *to, unsigned v) { *(unsigned *)to = v; }
+
+__device__ inline void dvti_give(const dvti_kscan &p, int64_t row, int64_t first, int64_t end,
+                                 const dvti_sum (&x)[EACH]) {
+    typedef dvti_scan_group<OUT> group;
+    const int64_t place = row * p.n + first;
+    if (dvti_together<OUT>(p, p.out, place, end - first)) {
+#pragma unroll
+        for (int k = 0; k < EACH; k += group::n) {
+            typename dvti_stored<OUT>::type v[group::n];
+            decltype(group::type::word) word;
+#pragma unroll
+            for (int e = 0; e < group::n; e++)
+                v[e] = dvti_narrow<OUT>(x[k + e]);
+            memcpy(&word, v, sizeof word);
+            dvti_put_word((typename dvti_stored<OUT>::type *)p.out + place + k, word);
+        }
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; k++)
+        if (first + k < end)
+            dvti_store<OUT>(p.out, dvti_place(p, row, first + k, 0), x[k]);
+}
+
 /* Sums one chunk of a row per block. */
 template <bool APPLY> __device__ inline void dvti_rows(const dvti_kscan &p) {
     for (int64_t i = blockIdx.x; i < p.lines * p.chunks; i += gridDim.x) {
@@ -119,20 +194,16 @@ template <bool APPLY> __device__ inline void dvti_rows(const dvti_kscan &p) {
         for (int64_t base = begin; base < end; base += ROUND) {
             const int64_t first = base + (int64_t)threadIdx.x * EACH;
             dvti_sum x[EACH];
+            dvti_take(p, row, first, end, x);
 #pragma unroll
-            for (int k = 0; k < EACH; k++) {
-                x[k] = first + k < end
-                           ? dvti_load<D, dvti_sum>(p.in, dvti_place(p, row, first + k, 0))
-                           : dvti_neutral();
-                if (k > 0)
-                    x[k] = dvti_plus(x[k - 1], x[k]);
-            }
+            for (int k = 1; k < EACH; k++)
+                x[k] = dvti_plus(x[k - 1], x[k]);
             const dvti_sum before = dvti_before(x[EACH - 1], carry);
 #pragma unroll
-            for (int k = 0; APPLY && k < EACH; k++)
-                if (first + k < end)
-                    dvti_store<OUT>(p.out, dvti_place(p, row, first + k, 0),
-                                    dvti_plus(before, x[k]));
+            for (int k = 0; k < EACH; k++)
+                x[k] = dvti_plus(before, x[k]);
+            if (APPLY)
+                dvti_give(p, row, first, end, x);
         }
         if (!APPLY && threadIdx.x == 0)
             ((dvti_sum *)p.before)[i] = carry;

@@ -47,7 +47,8 @@ static void form_add(void *user, const char *kernel, const char *text) {
 static bool forms_of(const char *ptx, char **log) {
     char *c = NULL;
     int arch;
-    bool done = ptx_translate(ptx, 1, &c, &arch, log) == PTX_OK;
+    ptx_mode mode = {1, 0, NULL};
+    bool done = ptx_translate(ptx, mode, &c, &arch, log) == PTX_OK;
     free(c);
     return done && ptx_forms(ptx, form_add, NULL, log) == PTX_OK;
 }

@@ -64,7 +64,7 @@ static const struct {
 static char *refusal(const char *ptx) {
     char *c, *log;
     int arch;
-    ptx_result result = ptx_translate(ptx, 1, &c, &arch, &log);
+    ptx_result result = ptx_translate(ptx, (ptx_mode){.checked = 1}, &c, &arch, &log);
     check_that(result == PTX_UNSUPPORTED && !c, "translated: %.200s", ptx);
     free(c);
     return log;

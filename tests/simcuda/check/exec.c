@@ -83,7 +83,7 @@ exec *exec_ptx(const char *ptx) {
     void *container;
     size_t size;
     char *log;
-    ptx_result result = ptx_compile(ptx, SIM_CONTAINER_PTX, &container, &size, &log);
+    ptx_result result = ptx_compile(ptx, SIM_CONTAINER_PTX, NULL, &container, &size, &log);
     int ok =
         check_that(result == PTX_OK, "translation failed with %d: %s", (int)result, log ? log : "");
     free(log);

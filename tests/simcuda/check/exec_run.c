@@ -181,7 +181,7 @@ static void on_fence(sim_thread *t, int scope, const sim_site *site) {
 }
 
 static const sim_driver driver = {on_barrier, on_collective, on_access, on_fault, on_end,
-                                  on_yield,   on_clock,      on_print,  on_fence};
+                                  on_yield,   on_clock,      on_print,  on_fence, NULL};
 
 /* ---- blocks ---- */
 

@@ -77,6 +77,7 @@ static uint32_t outcome(const barrier *b) {
 static void complete(resident *r, barrier *b) {
     uint32_t result = outcome(b);
     shared_check_barrier(r, b);
+    count_barrier(r, b);
     now->idle = 0;
     b->arrived = 0;
     for (uint32_t i = r->threads; i-- > 0;)

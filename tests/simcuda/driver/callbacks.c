@@ -110,4 +110,4 @@ static void on_fence(sim_thread *t, int scope, const sim_site *site) {
 }
 
 const sim_driver driver_callbacks = {on_barrier, on_collective, on_access, on_fault, on_exit_thread,
-                                     on_yield,   on_clock,      on_print,  on_fence};
+                                     on_yield,   on_clock,      on_print,  on_fence, on_count};

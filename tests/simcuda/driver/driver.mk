@@ -10,7 +10,7 @@ DRIVER_CC = $(CC) -std=gnu11 $(CFLAGS) -fPIC -fvisibility=hidden -Wall -Wextra -
 	-Werror -MMD -MP -isystem $(CUDA_HOME)/include
 DRIVER_OBJECTS = $(patsubst $(SIM)/driver/%.c,$(O)/driver/%.o,$(wildcard $(SIM)/driver/*.c))
 DRIVER_LIBRARIES = $(O)/lib/libcuda.so.1 $(O)/lib-11040/libcuda.so.1
-DRIVER_CHECKS = $(patsubst %,$(O)/check/driver/%,correct planted streams memory graphs launches personalities compiled speed)
+DRIVER_CHECKS = $(patsubst %,$(O)/check/driver/%,correct planted streams memory graphs launches personalities compiled counts speed)
 PROGRAMS += $(DRIVER_LIBRARIES)
 CHECKS += $(DRIVER_CHECKS) $(O)/check/driver/kernels.so
 

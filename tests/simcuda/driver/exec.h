@@ -56,6 +56,7 @@ typedef struct warp {
 
 typedef struct launch launch;
 typedef struct shared_check shared_check;
+typedef struct block_counts block_counts;
 
 struct resident { /* a block with its threads */
     sim_block block;
@@ -71,6 +72,7 @@ struct resident { /* a block with its threads */
     shared_check *check;
     uint16_t clock;            /* race_global.c: fences that its threads have passed */
     struct acquired *acquired; /* releases that it has acquired */
+    block_counts *counts;      /* count.c; NULL when the module does not count */
 };
 
 struct launch {
@@ -96,6 +98,7 @@ struct launch {
     bool race_global;
     uint64_t direct_block;
     uint32_t direct_thread;
+    struct launch_counts *counts;
 };
 
 extern launch *now;
@@ -147,6 +150,21 @@ void guess_open(fiber *f, uint64_t address, uint32_t size, const sim_site *site)
 /* Ends the guess when the thread ends or makes this access: reports a race unless its atomic
    followed. */
 void guess_end(fiber *f, uint64_t address, sim_access_kind kind);
+
+/* ---- count.c: all return at once for a module that does not count ---- */
+bool count_launch(launch *l);
+void count_launch_end(launch *l);
+bool count_resident(resident *r);
+void count_resident_free(resident *r);
+void count_block_start(resident *r);
+void count_thread_end(fiber *f);
+void count_block_end(resident *r);
+/* All threads of these warps have arrived at a barrier, or these lanes at a collective: what they
+   did before is complete. */
+void count_barrier(resident *r, const barrier *b);
+void count_collective(resident *r, uint32_t warp, uint32_t arrived);
+void on_count(sim_thread *t, uint64_t address, uint32_t size, sim_access_kind kind,
+              const sim_site *site);
 
 /* ---- race_shared.c ---- */
 bool shared_check_start(resident *r);

@@ -1,10 +1,46 @@
 /* Kernel resource usage, occupancy, and function attributes. Registers are not allocated: every
-   kernel has 32 registers, or as many as its launch bounds allow. */
+   kernel has 32 registers, or as many as its launch bounds allow. Modules that count carry the
+   report of ptxas, whose registers are the real ones. */
 #include "entry.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { REGISTERS = 65536, PLAIN_SHARED = 49152, RESERVED_SHARED = 1024 };
 
+/* Returns the number before `unit` in the text, 0 when there is none. */
+static int number_before(const char *text, const char *unit) {
+    const char *at = strstr(text, unit);
+    while (at && at > text && at[-1] >= '0' && at[-1] <= '9')
+        at--;
+    return at ? atoi(at) : 0;
+}
+
+bool function_usage(const function *f, kernel_usage *usage) {
+    static const char begin[] = "Compiling entry function";
+    char text[1024], named[512];
+    const char *at = f->module->code->usage;
+    snprintf(named, sizeof named, "%s '%.400s'", begin, f->kernel->name);
+    at = at ? strstr(at, named) : NULL;
+    memset(usage, 0, sizeof *usage);
+    if (!at)
+        return false;
+    snprintf(text, sizeof text, "%s", at + strlen(named));
+    at = text;
+    if (strstr(text, begin))
+        *strstr(text, begin) = 0; /* the next kernel */
+    usage->registers = number_before(at, " registers");
+    usage->shared = number_before(at, " bytes smem");
+    usage->stack = number_before(at, " bytes stack frame");
+    usage->spills =
+        number_before(at, " bytes spill stores") + number_before(at, " bytes spill loads");
+    return usage->registers > 0;
+}
+
 int function_registers(const function *f) {
+    kernel_usage usage;
+    if (function_usage(f, &usage))
+        return usage.registers;
     uint32_t bound = f->kernel->max_threads;
     return bound && bound * 32 > REGISTERS ? (int)(REGISTERS / bound) : 32;
 }

@@ -206,7 +206,7 @@ static CUresult load_ptx(module **out, const char *text, char **log) {
     if (!ptx_compile)
         return fail(CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
                     "cuModuleLoadData: this driver was built without the translator");
-    code = ptx_failure(ptx_compile(text, SIM_CONTAINER_PTX, &container, &size, log));
+    code = ptx_failure(ptx_compile(text, SIM_CONTAINER_PTX, NULL, &container, &size, log));
     if (code != CUDA_SUCCESS)
         return fail(code, "cuModuleLoadData: %s", *log ? *log : "the PTX could not be translated");
     code = load_container(out, container);

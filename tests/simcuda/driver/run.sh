@@ -24,6 +24,8 @@ checks() { # directory
     done
     script "driver: compiled" env LD_LIBRARY_PATH="$1/lib" SIMCUDA_CACHE="$1/cache" \
         "$1/check/driver/compiled"
+    script "driver: counts" env LD_LIBRARY_PATH="$1/lib" SIMCUDA_CACHE="$1/cache" \
+        "$1/check/driver/counts"
     script "driver: old exports" env LD_LIBRARY_PATH="$1/lib-11040" SIMCUDA_DRIVER=11040 \
         "$1/check/driver/personalities" old
 }

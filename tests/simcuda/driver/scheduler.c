@@ -98,6 +98,7 @@ static void thread_end(fiber *f) {
     if (f->thread.async && now->code->release)
         now->code->release(&f->thread);
     f->thread.async = NULL;
+    count_thread_end(f);
 }
 
 void fiber_exit(fiber *f) {
@@ -146,6 +147,7 @@ static void resident_free(resident *r) {
     if (!r)
         return;
     shared_check_free(r);
+    count_resident_free(r);
     free(r->fibers);
     free(r->ready);
     free(r->spun);
@@ -174,7 +176,8 @@ static resident *resident_new(launch *l) {
     r->block.gridid = l->id;
     r->block.params = plan->params;
     r->block.params_size = k->params_size;
-    if (!r->fibers || !r->ready || !r->spun || !r->memory || !shared_check_start(r)) {
+    if (!r->fibers || !r->ready || !r->spun || !r->memory || !shared_check_start(r) ||
+        !count_resident(r)) {
         resident_free(r);
         return NULL;
     }
@@ -196,6 +199,7 @@ static void block_start(resident *r) {
     r->done = r->ready_count = r->spun_count = 0;
     counts.blocks++;
     counts.threads += r->threads;
+    count_block_start(r);
     global_check_block(r);
     if (l->direct)
         return;
@@ -221,6 +225,7 @@ static void direct_main(void) {
     uint32_t stride = 1, offset = 0;
     for (;;) {
         if (l->direct_thread == r->threads) {
+            count_block_end(r);
             if (l->next_block == l->blocks)
                 break;
             block_start(r);
@@ -326,6 +331,7 @@ static void second_round(launch *l, resident *r) {
 
 static void retire(launch *l, uint32_t i) {
     resident *r = l->residents[i];
+    count_block_end(r);
     if (l->next_block < l->blocks) {
         block_start(r);
         return;
@@ -421,6 +427,8 @@ CUresult launch_run(device *d, const launch_plan *plan, char *why, size_t capaci
     now = &l;
     global_check_start(&l);
     memory_open();
+    if (!count_launch(&l))
+        launch_report(CUDA_ERROR_OUT_OF_MEMORY, NULL, NULL, "no memory for counts");
     do /* a cooperative grid is resident as a whole; random runs several blocks */
         if (!add_resident(&l)) {
             launch_report(CUDA_ERROR_OUT_OF_MEMORY, NULL, NULL, "no memory for a block");
@@ -436,6 +444,7 @@ CUresult launch_run(device *d, const launch_plan *plan, char *why, size_t capaci
         global_check_settle();
     global_check_end(&l);
     abandon(&l);
+    count_launch_end(&l);
     now = NULL;
     return l.failed ? l.code_result : CUDA_SUCCESS;
 }

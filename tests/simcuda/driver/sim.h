@@ -332,6 +332,13 @@ struct function {
 void module_unload(module *m);
 CUresult launch_plan_make(launch_plan *plan, void **params, void **extra);
 CUresult launch_run(device *d, const launch_plan *plan, char *why, size_t capacity);
+
+/* What ptxas reported for this kernel: bytes, except registers. Returns false without a report. */
+typedef struct kernel_usage {
+    int registers, shared, stack, spills;
+} kernel_usage;
+
+bool function_usage(const function *f, kernel_usage *usage);
 uint32_t occupancy_blocks(const device *d, const function *f, uint32_t threads, uint32_t dynamic);
 uint32_t function_max_threads(const function *f);
 int function_registers(const function *f);

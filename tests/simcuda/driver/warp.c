@@ -38,6 +38,7 @@ static void finish(resident *r, uint32_t number, rendezvous *m) {
     for (uint32_t l = 0; l < SIM_WARP; l++)
         lanes[l] = done.arrived >> l & 1 ? &r->fibers[number * SIM_WARP + l].thread : NULL;
     done.fn(lanes, done.arrived);
+    count_collective(r, number, done.arrived);
     if (orders_memory(done.site))
         shared_check_warp(r, number, done.arrived);
     now->idle = 0;

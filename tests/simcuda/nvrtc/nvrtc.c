@@ -15,6 +15,7 @@ typedef struct program {
     void *cubin;
     size_t cubin_size;
     char *note; /* lines that the translator adds to the log, or NULL */
+    int silent; /* the log holds only the report of ptxas, which callers do not expect */
 } program;
 
 /* Enters a function with these parameters: counts it, fails if a failure is set, and finds the real
@@ -79,6 +80,7 @@ static void drop_output(program *p) {
     p->cubin = NULL;
     p->cubin_size = 0;
     p->note = NULL;
+    p->silent = 0;
 }
 
 EXPORT result nvrtcDestroyProgram(program **at) {
@@ -108,12 +110,38 @@ static char *ptx_of(program *p) {
     return ptx;
 }
 
-static result make_cubin(program *p) {
-    char *ptx = ptx_of(p);
-    if (!ptx)
+/* Returns the real log; the caller frees it. */
+static char *log_of(program *p) {
+    result (*size_of)(real_program, size_t *);
+    result (*get)(real_program, char *);
+    size_t size = 0;
+    if (!real_function("nvrtcGetProgramLogSize", &size_of) ||
+        !real_function("nvrtcGetProgramLog", &get) || size_of(p->real, &size))
+        return NULL;
+    char *log = calloc(1, size + 1);
+    if (log && get(p->real, log)) {
+        free(log);
+        return NULL;
+    }
+    return log;
+}
+
+/* $SIMNVRTC_USAGE=1: modules that count carry the report of ptxas, which costs its time. */
+static int wants_usage(void) {
+    const char *usage = getenv("SIMNVRTC_USAGE");
+    return ptx_counts() && usage && !strcmp(usage, "1");
+}
+
+static result make_cubin(program *p, int reports_usage) {
+    char *ptx = ptx_of(p), *usage = reports_usage ? log_of(p) : NULL;
+    p->silent = reports_usage;
+    if (!ptx) {
+        free(usage);
         return NVRTC_INTERNAL_ERROR;
-    ptx_result code = ptx_compile(ptx, 0, &p->cubin, &p->cubin_size, &p->note);
+    }
+    ptx_result code = ptx_compile(ptx, 0, usage, &p->cubin, &p->cubin_size, &p->note);
     free(ptx);
+    free(usage);
     switch (code) {
     case PTX_OK:
         return NVRTC_SUCCESS;
@@ -131,12 +159,12 @@ EXPORT result nvrtcCompileProgram(program *p, int count, const char *const *give
     options o;
     if (count < 0 || (count > 0 && !given))
         return NVRTC_INVALID_INPUT;
-    if (!options_read(&o, count, given))
+    if (!options_read(&o, count, given, wants_usage()))
         return NVRTC_OUT_OF_MEMORY;
     drop_output(p);
     result code = real(p->real, o.count, (const char *const *)o.text);
     if (!code && o.wants_cubin)
-        code = make_cubin(p);
+        code = make_cubin(p, o.reports_usage);
     options_free(&o);
     return code;
 }
@@ -161,6 +189,8 @@ EXPORT result nvrtcGetCUBIN(program *p, char *cubin) {
 EXPORT result nvrtcGetProgramLogSize(program *p, size_t *size) {
     ENTER_PROGRAM(nvrtcGetProgramLogSize, real_program, size_t *);
     result code = real(p->real, size);
+    if (!code && p->silent)
+        *size = 1;
     if (!code && p->note)
         *size += strlen(p->note);
     return code;
@@ -168,7 +198,9 @@ EXPORT result nvrtcGetProgramLogSize(program *p, size_t *size) {
 
 EXPORT result nvrtcGetProgramLog(program *p, char *log) {
     ENTER_PROGRAM(nvrtcGetProgramLog, real_program, char *);
-    result code = real(p->real, log);
+    if (p->silent && log)
+        *log = 0;
+    result code = p->silent && log ? NVRTC_SUCCESS : real(p->real, log);
     if (!code && p->note)
         strcat(log, p->note);
     return code;

@@ -1,5 +1,5 @@
-/* Turns sm_XX into compute_XX, because NVRTC must return PTX, and drops options that only the PTX
-   assembler knows. */
+/* Turns sm_XX into compute_XX, because PTX is all that is needed, and drops options that only the
+   PTX assembler knows. With reports_usage ptxas has to run, so sm_XX stays. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,16 +37,22 @@ static int add(options *o, char *text) {
 static int add_architecture(options *o, const char *architecture) {
     char *text = NULL;
     o->wants_cubin = !strncmp(architecture, "sm_", 3);
+    if (o->wants_cubin && o->reports_usage) {
+        if (asprintf(&text, "--gpu-architecture=%s", architecture) < 0)
+            return 0;
+        return add(o, text) && add(o, strdup("--ptxas-options=-v"));
+    }
     if (asprintf(&text, "--gpu-architecture=%s%s", o->wants_cubin ? "compute_" : "",
                  architecture + (o->wants_cubin ? 3 : 0)) < 0)
         return 0;
     return add(o, text);
 }
 
-int options_read(options *o, int count, const char *const *given) {
+int options_read(options *o, int count, const char *const *given, int reports_usage) {
     int takes_next = 0;
     memset(o, 0, sizeof *o);
-    o->text = calloc((size_t)(count > 0 ? count : 0) + 1, sizeof *o->text);
+    o->reports_usage = reports_usage;
+    o->text = calloc((size_t)(count > 0 ? count : 0) + 2, sizeof *o->text);
     for (int i = 0; o->text && i < count; i++) {
         const char *value = value_of(given[i], "--gpu-architecture");
         if (!value)

@@ -63,12 +63,13 @@ int expect_operands(emitter *e, int least, int most) {
     return 0;
 }
 
-/* Returns a text as a C string literal. */
-static const char *quoted(emitter *e, const char *text) {
+const char *quoted(emitter *e, const char *text) {
     ptx_text *out = ptx_text_new(e->context);
     ptx_put(out, "\"");
     for (; *text; text++)
-        if (*text == '"' || *text == '\\' || *text == '?')
+        if (*text == '\n')
+            ptx_put(out, "\\n");
+        else if (*text == '"' || *text == '\\' || *text == '?')
             ptx_put(out, "\\%c", *text);
         else
             ptx_put_bytes(out, text, 1);

@@ -9,6 +9,8 @@
 #define EMIT_H
 
 #include "ptx.h"
+#include "ptx_translate.h"
+#include "../sim_module.h"
 
 typedef struct emitter {
     ptx_context *context;
@@ -21,6 +23,11 @@ typedef struct emitter {
     ptx_text *shapes; /* uses of RT_MMA */
     int n_sites;
     const ptx_instruction *site_of; /* the instruction that the last site is for */
+    /* emit_count.c, only in modules that count */
+    ptx_text *code_blocks; /* elements of the table of basic blocks; NULL in other modules */
+    int n_code_blocks;
+    uint32_t instructions[SIM_CLASSES]; /* of the basic block that is being emitted */
+    int in_code_block;
 } emitter;
 
 typedef struct emit_rule {
@@ -94,6 +101,13 @@ uint64_t place_shared(ptx_module *, const ptx_function *kernel, uint64_t *dynami
 void emit_instruction(emitter *);
 void emit_prototype(emitter *, const ptx_function *);
 void emit_function(emitter *, ptx_function *);
-const char *emit_module(ptx_module *); /* the C text without the prelude */
+const char *emit_module(ptx_module *, const ptx_mode *); /* the C text without the prelude */
+
+/* ---- emit_count.c ---- */
+/* Emit what counts the entry of a basic block, before an instruction that begins one. Counts the
+   instruction. */
+void count_instruction(emitter *, const ptx_instruction *);
+void end_code_block(emitter *);
+const char *quoted(emitter *, const char *text); /* as a C string literal */
 
 #endif

@@ -72,7 +72,9 @@ static const char *of_symbol(emitter *e, const ptx_symbol *symbol, const ptx_ope
             refuse(e, say(e, "outside the parameter %s", symbol->name));
         return address;
     case PTX_LOCAL:
-        return inside(symbol, o->offset, bytes) ? address : at(e, "local", address, bytes, "");
+        return inside(symbol, o->offset, bytes) && !e->code_blocks
+                   ? address
+                   : at(e, "local", address, bytes, "");
     case PTX_SHARED:
         return at(e, "shared", address, bytes, kind);
     default:

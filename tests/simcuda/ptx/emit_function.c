@@ -53,7 +53,11 @@ void emit_function(emitter *e, ptx_function *f) {
     for (int i = 0; i < f->length; i++) {
         e->in = f->code[i];
         e->place = i;
+        if (e->code_blocks)
+            count_instruction(e, e->in);
         emit_instruction(e);
     }
+    if (e->code_blocks)
+        end_code_block(e);
     put(e, "LEAVE\n}\n\n");
 }

@@ -124,7 +124,7 @@ static void emit_functions(emitter *e, ptx_text *table, int *kernels) {
     }
 }
 
-const char *emit_module(ptx_module *m) {
+const char *emit_module(ptx_module *m, const ptx_mode *mode) {
     emitter state = {0}, *e = &state;
     ptx_text *out = ptx_text_new(m->context), *kernels = ptx_text_new(m->context);
     int n_kernels = 0, n_globals = 0, n_relocs = 0;
@@ -133,6 +133,8 @@ const char *emit_module(ptx_module *m) {
     e->body = ptx_text_new(m->context);
     e->sites = ptx_text_new(m->context);
     e->shapes = ptx_text_new(m->context);
+    if (mode->counted)
+        e->code_blocks = ptx_text_new(m->context);
     emit_facts(m);
     for (int i = 0; i < m->variables; i++)
         if (is_placed(m->variable[i])) {
@@ -146,9 +148,15 @@ const char *emit_module(ptx_module *m) {
             e->n_sites + 1, e->shapes->data, e->body->data);
     ptx_put(out, "static const sim_kernel kernels[] = {\n%s{0}};\n", kernels->data);
     ptx_put(out, "static const sim_site sites[%d] = {\n%s};\n", e->n_sites + 1, e->sites->data);
+    if (mode->counted)
+        ptx_put(out, "static const sim_code_block code_blocks[] = {\n%s{{0}}};\n",
+                e->code_blocks->data);
     ptx_put(out,
             "__attribute__((visibility(\"default\"))) const sim_module sim_module_export = {\n"
-            "SIM_ABI, SIM_CHECK, %d, kernels, %d, globals, %d, relocs, %d, release_thread};\n",
+            "SIM_ABI, SIM_CHECK, %d, kernels, %d, globals, %d, relocs, %d, release_thread,\n",
             m->arch, n_kernels, n_globals, n_relocs);
+    ptx_put(out, "%d, sites, %d, %s, %d, %s};\n", mode->counted, e->n_sites,
+            mode->counted ? "code_blocks" : "NULL", e->n_code_blocks,
+            quoted(e, mode->usage ? mode->usage : ""));
     return out->data;
 }

@@ -31,6 +31,7 @@ int main(int argc, char **argv) {
     int lists = argc == 3 && !strcmp(argv[1], "-f"), arch;
     size_t size;
     char *c = NULL, *log;
+    ptx_mode mode = {1, ptx_counts(), NULL};
     if (argc != 2 && argc != 3) {
         fprintf(stderr, "usage: ptx2c [-f] IN.ptx [OUT.c]\n");
         return 2;
@@ -41,7 +42,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     ptx_result result =
-        lists ? ptx_forms(ptx, print_form, NULL, &log) : ptx_translate(ptx, 1, &c, &arch, &log);
+        lists ? ptx_forms(ptx, print_form, NULL, &log) : ptx_translate(ptx, mode, &c, &arch, &log);
     int failed = show(result, lists ? "" : c, log, argc == 3 && !lists ? argv[2] : NULL);
     free(ptx);
     free(log);

@@ -39,6 +39,11 @@ static int checks_memory(void) {
     return !(check && !strcmp(check, "0"));
 }
 
+int ptx_counts(void) {
+    const char *count = getenv("SIMCUDA_COUNT");
+    return count && !strcmp(count, "1");
+}
+
 static char *message(const char *format, ...) {
     char *text = NULL;
     va_list list;
@@ -182,14 +187,15 @@ static void make_key(char key[40], const char *c, unsigned flags) {
     ptx_hash_text(hash, key);
 }
 
-ptx_result ptx_compile(const char *ptx, unsigned flags, void **container, size_t *size,
-                       char **log) {
+ptx_result ptx_compile(const char *ptx, unsigned flags, const char *usage, void **container,
+                       size_t *size, char **log) {
     char *c, key[40];
     int arch;
     workplace w;
     *container = NULL;
     *size = 0;
-    ptx_result result = ptx_translate(ptx, checks_memory(), &c, &arch, log);
+    ptx_mode mode = {checks_memory(), ptx_counts(), usage};
+    ptx_result result = ptx_translate(ptx, mode, &c, &arch, log);
     if (result != PTX_OK)
         return result;
     make_key(key, c, flags);

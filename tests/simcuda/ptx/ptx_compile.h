@@ -17,9 +17,14 @@ typedef enum ptx_result {
 } ptx_result;
 
 /* Translates PTX and compiles it with $SIMNVRTC_CC (cc) -O1, or takes the result from the cache
-   directory $SIMCUDA_CACHE. Memory checks are built in unless $SIMCUDA_CHECK is 0. `flags` are
-   SIM_CONTAINER_*. On success sets *container and *size. *log receives a message on an error (one
-   line per problem) and NULL otherwise. The caller frees both. */
-ptx_result ptx_compile(const char *ptx, unsigned flags, void **container, size_t *size, char **log);
+   directory $SIMCUDA_CACHE. Memory checks are built in unless $SIMCUDA_CHECK is 0, counts only with
+   $SIMCUDA_COUNT=1. `flags` are SIM_CONTAINER_*, `usage` is sim_module.usage or NULL. On success
+   sets *container and *size. *log receives a message on an error (one line per problem) and NULL
+   otherwise. The caller frees both. */
+ptx_result ptx_compile(const char *ptx, unsigned flags, const char *usage, void **container,
+                       size_t *size, char **log);
+
+/* Tells whether $SIMCUDA_COUNT asks for modules that count. */
+int ptx_counts(void);
 
 #endif

@@ -20,19 +20,22 @@ static void paste(ptx_text *out, const ptx_piece *piece) {
 
 typedef struct translation {
     const char *ptx;
-    int checked, arch;
+    ptx_mode mode;
+    int arch;
     char *c;
 } translation;
 
 static void translate(ptx_context *context, void *user) {
     translation *t = user;
     ptx_module *module = ptx_parse(context, t->ptx);
-    const char *body = emit_module(module);
+    const char *body = emit_module(module, &t->mode);
     if (context->errors)
         ptx_leave(context, PTX_UNSUPPORTED);
     t->arch = module->arch;
     ptx_text *out = ptx_text_new(context);
-    ptx_put(out, "#define SIM_CHECK %d\n", t->checked);
+    ptx_put(out, "#define SIM_CHECK %d\n", t->mode.checked);
+    if (t->mode.counted)
+        ptx_put(out, "#define SIM_COUNT 1\n");
     for (const ptx_piece *piece = ptx_prelude; piece->name; piece++)
         paste(out, piece);
     ptx_put(out, "#line 1 \"module.c\"\n%s", body);
@@ -41,8 +44,8 @@ static void translate(ptx_context *context, void *user) {
         ptx_leave(context, PTX_NO_MEMORY);
 }
 
-ptx_result ptx_translate(const char *ptx, int checked, char **c, int *arch, char **log) {
-    translation t = {ptx, checked, 0, NULL};
+ptx_result ptx_translate(const char *ptx, ptx_mode mode, char **c, int *arch, char **log) {
+    translation t = {ptx, mode, 0, NULL};
     ptx_result result = ptx_within(translate, &t, log);
     *c = t.c;
     *arch = t.arch;

@@ -4,8 +4,13 @@
 
 #include "ptx_compile.h"
 
-/* Sets *c to the C of the module and *arch to its target's number. `checked`: with memory checks.
-   *log as in ptx_compile. */
-ptx_result ptx_translate(const char *ptx, int checked, char **c, int *arch, char **log);
+typedef struct ptx_mode {
+    int checked;       /* with memory checks */
+    int counted;       /* counts accesses and instructions */
+    const char *usage; /* sim_module.usage; NULL: none */
+} ptx_mode;
+
+/* Sets *c to the C of the module and *arch to its target's number. *log as in ptx_compile. */
+ptx_result ptx_translate(const char *ptx, ptx_mode mode, char **c, int *arch, char **log);
 
 #endif

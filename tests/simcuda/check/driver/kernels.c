@@ -89,4 +89,7 @@ static const sim_global globals[] = {
 static const sim_reloc relocs[] = {{2, 0, 0, NULL, 0}};
 
 EXPORT const sim_module sim_module_export = {
-    SIM_ABI, 1, 80, kernels, sizeof kernels / sizeof *kernels, globals, 3, relocs, 1, NULL};
+    SIM_ABI, 1,    80,     kernels, sizeof kernels / sizeof *kernels,
+    globals, 3,    relocs, 1,       NULL,
+    0,       NULL, 0,      NULL,    0,
+    ""};

@@ -8,6 +8,9 @@
 #ifndef SIM_CHECK
 #define SIM_CHECK 1
 #endif
+#ifndef SIM_COUNT
+#define SIM_COUNT 0
+#endif
 
 extern void *malloc(size_t);
 extern void *realloc(void *, size_t);
@@ -26,6 +29,14 @@ enum { COST_POLL = 256 };
         if (__builtin_expect((T->budget -= (cost)) < 0, 0))                                        \
             T->driver->yield(T, SIM_YIELD_BUDGET, site);                                           \
     } while (0)
+
+/* ---- counts of accesses, for a model of their cost ---- */
+
+INL void count_access(sim_thread *T, u64 address, u32 size, sim_access_kind kind,
+                      const sim_site *site) {
+    if (SIM_COUNT && T->driver->count)
+        T->driver->count(T, address, size, kind, site);
+}
 
 /* ---- checks ---- */
 
@@ -75,6 +86,7 @@ INL int is_fast(const sim_thread *T, u64 address, u32 size) {
 
 INL u64 at_generic(sim_thread *T, u64 address, u32 size, sim_access_kind kind,
                    const sim_site *site) {
+    count_access(T, address, size, kind, site);
     if (SIM_CHECK && !is_fast(T, address, size))
         check_generic(T, address, size, kind, site);
     return address;
@@ -82,6 +94,7 @@ INL u64 at_generic(sim_thread *T, u64 address, u32 size, sim_access_kind kind,
 
 INL u64 at_global(sim_thread *T, u64 address, u32 size, sim_access_kind kind,
                   const sim_site *site) {
+    count_access(T, address, size, kind, site);
     if (SIM_CHECK && !is_fast(T, address, size))
         check_global(T, address, size, kind, site);
     return address;
@@ -106,6 +119,7 @@ FAR void check_shared(sim_thread *T, u32 offset, u32 size, sim_access_kind kind,
 
 /* Reports every access to shared memory to the driver, which checks it for races. */
 INL u64 at_shared(sim_thread *T, u32 offset, u32 size, sim_access_kind kind, const sim_site *site) {
+    count_access(T, (u64)(uintptr_t)T->block->shared + offset, size, kind, site);
     if (SIM_CHECK)
         check_shared(T, offset, size, kind, site);
     return (u64)(uintptr_t)T->block->shared + offset;
@@ -120,6 +134,7 @@ FAR void outside_local(sim_thread *T, u64 address, u32 size, const sim_site *sit
 }
 
 INL u64 at_local(sim_thread *T, u64 address, u32 size, const sim_site *site) {
+    count_access(T, address, size, SIM_LOAD, site);
     if (SIM_CHECK) {
         if (__builtin_expect((address & (size - 1)) != 0, 0))
             misaligned(T, address, size, site);
@@ -215,6 +230,9 @@ FAR void async_begin(sim_thread *T, u32 to, u64 from, u32 size, u32 valid, const
         if (valid)
             T->driver->access(T, from, valid, SIM_LOAD, site);
     }
+    if (valid)
+        count_access(T, from, size, SIM_LOAD, site);
+    count_access(T, (u64)(uintptr_t)T->block->shared + to, size, SIM_STORE, site);
     async_queue *q = async_reserve(T, site);
     q->copy[q->count++] =
         (async_copy){(u64)(uintptr_t)T->block->shared + to, from, size, valid, q->group, site};
