@@ -279,7 +279,8 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          true,
                                          dvti_cuda_borrow,
                                          dvti_cuda_settle_borrowed,
-                                         dvti_cuda_process_sums};
+                                         dvti_cuda_process_sums,
+                                         dvti_cuda_fetches};
     return &backend;
 }
 
