@@ -2433,8 +2433,8 @@ typedef struct dvt_loss_scaling {
 	bool fixed;              /* keep the scale; steps with overflow are still skipped */
 } dvt_loss_scaling;
 
-/* Sets the options of a net with mixed precision. With DVT_BF16 this adds scale and check. Errors:
-   VALUE (a net without mixed precision), RANGE. */
+/* Sets the options of a net with mixed precision. With DVT_BF16 this adds scale and check.
+   Copies: never.  Waits: no.  Errors: VALUE (a net without mixed precision), RANGE. */
 DVT_API dvt_status dvt_block_set_loss_scaling(dvt_block *net, const dvt_loss_scaling *options);
 
 /* The state of mixed precision. */
@@ -2704,7 +2704,8 @@ typedef struct dvt_optimizer_desc {
 	int states;       /* state arrays per parameter, 0 to DVT_OPTIMIZER_STATES */
 	/* Required. Called once per step for every copy of a parameter, in a scope of its own and not
        recorded. Any result but DVT_OK, or an error that is not cleared, ends the trainer's step.
-       Earlier changes of that step remain. */
+       Earlier changes of that step remain. The failed update does not count: this parameter, those
+       behind it and dvt_trainer_steps keep their numbers. */
 	dvt_status (*step)(void *user, const dvt_optimizer_step *step);
 	void *user;
 } dvt_optimizer_desc;
@@ -3097,12 +3098,15 @@ DVT_API dvt_status dvt_barrier_ranks(void);
 DVT_API int64_t dvt_rank_bytes(void);
 /* Sets the bytes of the buckets in which a trainer sends gradients while backward runs, 4 MiB by
    default. 0: it sends them in the step. The bits of the sums do not depend on it. From the third
-   step on, a bucket is sent when backward has completed its gradients; dvt_param_grad is that of
-   this rank until the step. Gradients that backward adds (DVT_GRAD_ADD), those of parts and those
-   of GPUs are sent in the step. If a gradient changes before the step, because backward runs again
-   or the program writes it, the step sends all again. After two such steps in a row, gradients are
+   step on, a bucket is sent when backward has completed its gradients on all contexts of the
+   process; dvt_param_grad is that of this rank until the step. GPUs copy a bucket to host memory,
+   or sum it with NCCL, while they compute. Gradients that backward adds (DVT_GRAD_ADD) and those of
+   parts are sent in the step. If a gradient changes before the step, because backward runs again or
+   the program writes it, the step sends all again. After two such steps in a row, gradients are
    sent in the step until this function sets another value. The value of rank 0 counts, but 0 on any
    rank counts for all.
+   Copies: never. Later backward passes copy gradients to buckets on their contexts, and buckets of
+   GPUs to host memory.  Waits: no, and neither does backward for other ranks.
    Errors: RANGE (negative). dvt_backward may fail with RANK_LOST while it sends. */
 DVT_API dvt_status dvt_trainer_set_bucket_bytes(dvt_trainer *trainer, int64_t bytes);
 /* ==== end dvt_distributed.h ==== */
@@ -9269,12 +9273,17 @@ typedef struct dvti_process_sums {
 	bool (*name)(char key[DVTI_PROCESS_KEY_BYTES]);
 	/* Joins a group, and waits for all n processes. NULL: a message was logged. */
 	void *(*join)(dvti_device *device, const char key[DVTI_PROCESS_KEY_BYTES], int rank, int n);
-	/* Queues sums of the arrays at[0] into each of them; all processes get the same bits. */
+	/* Starts sums of the arrays at[0] into at[1], which may be the same, behind the work queued so
+       far. Later work does not wait for them. All processes get the same bits if they start the
+       same sums in the same order. Nothing may write or release the arrays before the sums are
+       done. *ticket names them; `forget` frees it. */
 	dvt_status (*sum)(const char *function, dvti_device *device, void *group,
-					  const dvti_reduce_part *part, int n_parts);
-	/* Sets *done when the sums are complete, and *why when another process has failed. */
-	dvt_status (*done)(const char *function, dvti_device *device, void *group, bool *done,
-					   const char **why);
+					  const dvti_reduce_part *part, int n_parts, void **ticket);
+	/* Sets *done when the sums are complete, and *why when another process has failed. Work that is
+       queued later may use the arrays. */
+	dvt_status (*done)(const char *function, dvti_device *device, void *group, void *ticket,
+					   bool *done, const char **why);
+	void (*forget)(dvti_device *device, void *ticket);
 	/* Frees the group. `abort`: without the other processes, in the middle of sums. */
 	void (*leave)(dvti_device *device, void *group, bool abort);
 } dvti_process_sums;
@@ -9303,6 +9312,20 @@ typedef struct dvti_page_locked {
 	void (*settle)(dvti_device *device, void *mark); /* waits for a mark and drops it */
 	void (*drop)(dvti_device *device, void *mark);
 } dvti_page_locked;
+
+/* Copies to host memory that the caller polls. */
+typedef struct dvti_fetches {
+	/* Makes a fetch of up to `bytes` bytes, and sets *at to the memory that receives them. NULL
+       with the error set. */
+	void *(*make)(dvti_device *device, const char *function, int64_t bytes, char **at);
+	/* Queues a copy behind the work so far; later work does not wait for it. Nothing may write or
+       release `src` before it is done. A fetch makes one copy at a time. */
+	dvt_status (*start)(dvti_device *device, void *fetch, const void *src, int64_t bytes);
+	/* Sets *done when the bytes have arrived. `wait`: waits for that. */
+	dvt_status (*poll)(dvti_device *device, void *fetch, bool wait, bool *done);
+	/* Frees the memory, after the copy. */
+	void (*end)(dvti_device *device, void *fetch);
+} dvti_fetches;
 
 /* The functions of a device. All up to `wait` are required. A function that does not return DVT_OK
    has set the message by dvti_fail. */
@@ -9356,6 +9379,8 @@ typedef struct dvti_backend {
 	const dvti_process_sums *(*process_sums)(void);
 	const dvti_marks *(*marks)(void);        /* NULL: the queue is always empty */
 	const dvti_page_locked *(*pinned)(void); /* NULL: all host memory is alike */
+	/* Copies that are polled. NULL: downloads wait. */
+	const dvti_fetches *(*fetches)(void);
 } dvti_backend;
 
 /* A kind of device in this build. Any thread may call any function at any time, but the library
@@ -9697,6 +9722,18 @@ DVTI_FN dvt_status dvti_all_reduce(const char *function, dvti_device *const *dev
 /* Copies elements of x's dtype in C order from host memory to x, on any context. Does not
    record. */
 DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const void *src);
+/* Copies of contiguous arrays to host memory that the caller polls (dvt_fetch.c). */
+typedef struct dvti_fetch dvti_fetch;
+/* Makes a fetch of up to `bytes` bytes. NULL with the error set. */
+DVTI_FN dvti_fetch *dvti_fetch_new(const char *function, dvt_ctx ctx, int64_t bytes);
+/* Queues the copy. x must stay, and no one may write it, until it is done. */
+DVTI_FN dvt_status dvti_fetch_start(const char *function, dvti_fetch *f, dvt_array *x);
+/* Returns whether the bytes have arrived. Changes *status only on errors. */
+DVTI_FN bool dvti_fetch_done(dvti_fetch *f, bool wait, dvt_status *status);
+/* Returns the memory, which stays the same. */
+DVTI_FN char *dvti_fetch_bytes(const dvti_fetch *f);
+/* Frees it after a copy in progress. NULL: does nothing. */
+DVTI_FN void dvti_fetch_end(dvti_fetch *f);
 /* Reads all elements in C order, converted to `dtype`, into host memory. Waits. Counts as an
    implicit read (see dvt_transfer_guard). */
 DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst);
@@ -11412,6 +11449,7 @@ static const dvti_backend dvti_meta_backend = {"meta",
 											   NULL,
 											   NULL,
 											   NULL,
+											   NULL,
 											   NULL};
 
 static void dvti_meta_describe(int index, const dvti_device *device, dvt_device_info *out) {
@@ -12423,6 +12461,87 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
 							: nextafter(nearest, -HUGE_VAL);
 }
 /* ==== end dvt_dtype.c ==== */
+/* ==== begin src/2_core/dvt_fetch.c ==== */
+/* Copies to host memory that the caller polls instead of waiting. Devices that cannot do it copy
+   when the fetch starts. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/2_core/dvt_fetch.c"
+#endif
+
+struct dvti_fetch {
+	dvti_device *device;
+	const dvti_fetches *own; /* NULL: the device has none */
+	void *handle;
+	char *at;
+};
+
+DVTI_FN dvti_fetch *dvti_fetch_new(const char *function, dvt_ctx ctx, int64_t bytes) {
+	dvti_device *device = dvti_device_begin(function, ctx);
+	dvti_fetch *f = device ? (dvti_fetch *)dvti_alloc_zero(sizeof *f) : NULL;
+	if (!device)
+		return NULL;
+	if (f) {
+		f->device = device;
+		f->own = device->backend->fetches ? device->backend->fetches() : NULL;
+		if (f->own)
+			f->handle = f->own->make(device, function, bytes, &f->at);
+		else
+			f->at = (char *)dvti_alloc((size_t)bytes);
+		if (f->own ? f->handle != NULL : f->at != NULL)
+			return f;
+	}
+	if (!f || !f->own)
+		dvti_fail_memory(function, bytes);
+	dvti_free(f);
+	dvti_device_end(device);
+	return NULL;
+}
+
+DVTI_FN dvt_status dvti_fetch_start(const char *function, dvti_fetch *f, dvt_array *src) {
+	const int64_t bytes = dvt_nbytes(src);
+	const void *from = dvti_view_of(src).data;
+	dvti_float_mode mode;
+	dvt_status status;
+	if (!bytes)
+		return DVT_OK;
+	dvti_atomic_add(&dvti_stats()->to_host_count, 1);
+	dvti_atomic_add(&dvti_stats()->to_host_bytes, bytes);
+	mode = dvti_float_mode_begin(); /* the modeled times of virtual GPUs are floats */
+	status = f->own ? f->own->start(f->device, f->handle, from, bytes)
+					: f->device->backend->download(f->device, f->at, from, bytes);
+	dvti_float_mode_end(&mode);
+	if (status == DVT_OK && dvti_listened()) {
+		dvti_event event = dvti_event_begin(DVTI_EVENT_COPY, function, dvt_cpu());
+		event.from = src->storage->ctx;
+		event.bytes = bytes;
+		dvti_note_later(f->device);
+		dvti_event_end(&event);
+	}
+	return status;
+}
+
+DVTI_FN bool dvti_fetch_done(dvti_fetch *f, bool wait, dvt_status *status) {
+	bool done = true;
+	if (f->own)
+		*status = f->own->poll(f->device, f->handle, wait, &done);
+	return done && *status == DVT_OK;
+}
+
+DVTI_FN char *dvti_fetch_bytes(const dvti_fetch *f) {
+	return f->at;
+}
+
+DVTI_FN void dvti_fetch_end(dvti_fetch *f) {
+	if (!f)
+		return;
+	if (f->own)
+		f->own->end(f->device, f->handle);
+	else
+		dvti_free(f->at);
+	dvti_device_end(f->device);
+	dvti_free(f);
+}
+/* ==== end dvt_fetch.c ==== */
 /* ==== begin src/2_core/dvt_op_row.c ==== */
 /* The columns of the op table and of the table of reductions that are needed at run time, by the
    number of the operation. */
@@ -23685,6 +23804,7 @@ static dvt_status dvti_cpu_open(dvti_device *device, int index) {
 										 NULL,
 										 NULL,
 										 NULL,
+										 NULL,
 										 NULL};
 	(void)index;
 	dvti_heap_open(&dvti_cpu_heap);
@@ -24170,6 +24290,82 @@ static dvt_status dvti_virtual_download(dvti_device *device, void *dst, const vo
 	return DVT_OK;
 }
 
+/* ---- copies that are polled ---- */
+typedef struct dvti_virtual_fetch {
+	char *at;
+	int64_t number; /* of the command that copies */
+} dvti_virtual_fetch;
+
+static void *dvti_virtual_fetch_make(dvti_device *device, const char *function, int64_t bytes,
+									 char **at) {
+	dvti_virtual_fetch *fetch = (dvti_virtual_fetch *)dvti_alloc(sizeof *fetch + (size_t)bytes);
+	(void)device;
+	if (!fetch) {
+		dvti_fail_memory(function, bytes);
+		return NULL;
+	}
+	fetch->number = 0;
+	*at = fetch->at = (char *)(fetch + 1);
+	return fetch;
+}
+
+static dvt_status dvti_virtual_fetch_start(dvti_device *device, void *fetch, const void *src,
+										   int64_t bytes) {
+	dvti_virtual *v = dvti_virtual_of(device);
+	dvti_virtual_fetch *f = (dvti_virtual_fetch *)fetch;
+	dvt_status status = dvti_virtual_usable(device, "download");
+	dvti_command *command;
+	dvt_virtual_model model;
+	double seconds = 0;
+	if (status != DVT_OK)
+		return status;
+	if (dvti_model(&model)) {
+		seconds = dvti_model_copy(&model, bytes);
+		dvti_virtual_book(v, *dvti_model_clock(), seconds);
+	}
+	if (!v->threaded) {
+		memcpy(f->at, src, (size_t)bytes);
+		return DVT_OK;
+	}
+	command = dvti_virtual_slot(v, DVTI_COMMAND_COPY);
+	command->dst = f->at;
+	command->src = src;
+	command->size = bytes;
+	command->seconds = seconds;
+	f->number = dvti_virtual_put(v);
+	return DVT_OK;
+}
+
+static dvt_status dvti_virtual_fetch_poll(dvti_device *device, void *fetch, bool wait, bool *done) {
+	dvti_virtual *v = dvti_virtual_of(device);
+	const dvti_virtual_fetch *f = (const dvti_virtual_fetch *)fetch;
+	dvt_status status = dvti_virtual_usable(device, "download");
+	bool failed;
+	*done = false;
+	if (status != DVT_OK)
+		return status;
+	if (wait)
+		dvti_virtual_await(v, f->number);
+	dvti_mutex_lock(&v->lock);
+	*done = v->completed >= f->number;
+	failed = v->pending != DVT_OK;
+	dvti_mutex_unlock(&v->lock);
+	return *done && failed ? dvti_virtual_wait(device) : DVT_OK;
+}
+
+static void dvti_virtual_fetch_end(dvti_device *device, void *fetch) {
+	dvti_virtual *v = dvti_virtual_of(device);
+	if (!dvti_virtual_forked(v))
+		dvti_virtual_await(v, ((const dvti_virtual_fetch *)fetch)->number);
+	dvti_free(fetch);
+}
+
+static const dvti_fetches *dvti_virtual_fetches(void) {
+	static const dvti_fetches fetches = {dvti_virtual_fetch_make, dvti_virtual_fetch_start,
+										 dvti_virtual_fetch_poll, dvti_virtual_fetch_end};
+	return &fetches;
+}
+
 static dvt_status dvti_virtual_copy_from(dvti_device *device, void *dst, dvti_device *from,
 										 const void *src, int64_t bytes) {
 	dvti_virtual *v = dvti_virtual_of(device), *source = dvti_virtual_of(from);
@@ -24310,7 +24506,8 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
 												  dvti_virtual_settle,
 												  NULL,
 												  dvti_virtual_marks,
-												  NULL};
+												  NULL,
+												  dvti_virtual_fetches};
 
 /* ---- opening and closing ---- */
 static dvt_status dvti_virtual_open(dvti_device *device, int index) {
@@ -29604,7 +29801,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 /* ==== end dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 128 "src/devtensor_spine.h"
+#line 129 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
@@ -29911,6 +30108,7 @@ DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n);
 DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
 										const dvti_reduce_part *part, int n_parts);
 DVTI_FN const dvti_process_sums *dvti_cuda_process_sums(void); /* dvt_cuda_ranks.c */
+DVTI_FN const dvti_fetches *dvti_cuda_fetches(void);           /* dvt_cuda_fetch.c */
 DVTI_FN const dvti_marks *dvti_cuda_marks(void);               /* dvt_cuda_mark.c */
 DVTI_FN const dvti_page_locked *dvti_cuda_page_locked(void);   /* dvt_cuda_pinned.c */
 /* Makes an event with these flags and records it in the stream; NULL with *result set. The caller
@@ -29969,7 +30167,7 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 #endif
 /* ==== end dvt_cuda_jit.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 132 "src/devtensor_spine.h"
+#line 133 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -30419,6 +30617,8 @@ DVTI_FN dvt_status dvti_trainer_make_staging(dvt_trainer *t, int i);
 DVTI_FN dvt_status dvti_trainer_check_sums(const char *function, dvt_trainer *t, bool fresh_only);
 /* Returns whether the gradient of copy k takes part in the sum of parameter i. */
 DVTI_FN bool dvti_trainer_counts(const dvt_trainer *t, int i, int k, bool fresh_only);
+/* Lists the devices of n arrays, and returns whether dvti_all_reduce can sum over them. */
+DVTI_FN bool dvti_arrays_can_all_reduce(dvt_array *const *array, int n, dvti_device **device);
 /* Lets the devices form the sum. Returns false, with nothing changed, when they cannot. */
 DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t, bool fresh_only,
 									 dvt_status *status);
@@ -30745,6 +30945,8 @@ DVTI_FN double dvti_ranks_timeout(void);
 DVTI_FN void dvti_ranks_machine(char *name, int size);
 /* Makes all later exchanges fail: the ranks no longer make the same calls. */
 DVTI_FN void dvti_ranks_break(void);
+/* Returns false, with the error set, after a rank was lost. */
+DVTI_FN bool dvti_ranks_whole(const char *function);
 
 #define DVTI_RANK_TAGS 30000                 /* MPI guarantees 32767 */
 #define DVTI_FLIGHT_BYTES ((int64_t)1 << 30) /* the most of one message */
@@ -30787,8 +30989,8 @@ DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, 
 									int64_t *rows, int64_t *before, uint64_t *key);
 /* Sends the parameters of rank 0 to all ranks, once for each trainer, when they have values. */
 DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t);
-/* Sums the gradients of a step over the ranks, after those of the contexts. */
-DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t);
+/* Sums the gradients of a step over the contexts, as dvti_trainer_sum does, and the ranks. */
+DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fresh_only);
 
 /* Whether a rank can sum on its GPU. */
 enum { DVTI_RANK_HOST, DVTI_RANK_READY, DVTI_RANK_JOINED };
@@ -30816,18 +31018,28 @@ DVTI_FN void dvti_buckets_begin(void);
 /* Makes the trainer's buckets, unless it has them. */
 DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t);
 /* Fill a state whose `shapes` is set; with those of all ranks, complete the buckets of the step
-   and sum the gradients, unless *summed is false: they are unchanged then; prepare the next
-   step. */
-DVTI_FN void dvti_buckets_report(const dvt_trainer *t, dvti_rank_state *state);
+   and sum the gradients over contexts and ranks, unless *summed is false: they are unchanged then;
+   prepare the next step, which overwrites `all`. */
+DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *t, bool fresh_only,
+									   dvti_rank_state *state);
 DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
 									const dvti_rank_state *all, bool *summed);
-DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t,
-									 const dvti_rank_state *all);
+DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t, dvti_rank_state *all);
 /* ---- sums on the GPUs of the ranks (dvt_rank_devices.c) ---- */
 /* Fills a state. With those of all ranks, sums the gradients, unless *summed is false. */
 DVTI_FN void dvti_rank_devices_report(const dvt_trainer *t, dvti_rank_state *state);
 DVTI_FN dvt_status dvti_rank_devices_sum(const char *function, dvt_trainer *t,
 										 const dvti_rank_state *all, bool *summed);
+/* Returns whether the GPUs of all ranks have joined, and can sum the gradients of this step. */
+DVTI_FN bool dvti_rank_devices_joined(const dvti_rank_state *all);
+/* Begins a sum of `from` over the ranks into `to`. The queue of the GPU goes on. All ranks make the
+   same calls in the same order. `done` polls it, or waits; RANK_LOST as for messages. `forget`
+   frees the ticket; NULL: does nothing. */
+DVTI_FN dvt_status dvti_rank_devices_start(const char *function, const dvt_array *from,
+										   const dvt_array *to, void **ticket);
+DVTI_FN dvt_status dvti_rank_devices_done(const char *function, void *ticket, bool wait,
+										  bool *done);
+DVTI_FN void dvti_rank_devices_forget(void *ticket);
 /* Leaves the group, after a barrier. */
 DVTI_FN void dvti_rank_devices_end(void);
 #endif
@@ -30837,7 +31049,7 @@ DVTI_FN int64_t dvti_rank_row(int64_t rows, int rank);
 #endif
 /* ==== end dvt_ranks.h ==== */
 /* ==== begin src/7_train/dvt_buckets.h ==== */
-/* Internals of sums over ranks while backward runs: dvt_buckets.c, dvt_bucket_step.c. */
+/* Internals of sums over ranks while backward runs: dvt_buckets.c, dvt_bucket_*.c. */
 #ifdef DEVTENSOR_LINES
 #line 1 "src/7_train/dvt_buckets.h"
 #endif
@@ -30850,25 +31062,54 @@ DVTI_FN int64_t dvti_rank_row(int64_t rows, int rank);
 #if defined(DEVTENSOR_MPI)
 typedef struct dvti_bucket {
 	int first, end; /* positions in `order` */
-	int missing;    /* gradients that are not packed yet */
+	int missing;    /* gradients that are not packed yet, on all contexts */
 	dvt_dtype dtype;
-	int64_t size;                  /* elements */
-	dvt_array *own, *sum, *result; /* gradients; the sum of this rank's slice; sums: all on cpu() */
-	char *in;                      /* this rank's slice of all ranks */
+	int64_t size;     /* elements */
+	dvt_array **own;  /* for each context, on it: its gradients */
+	dvt_array *total; /* their sum, on the first context: of this rank */
+
+	/* ---- of the transport ---- */
+	dvti_fetch *fetch;       /* NULL: the first context has host memory; kept with the plan */
+	char *in;                /* this rank's slice of all ranks */
+	dvt_array *sum, *result; /* the sum of this rank's slice; sums */
 	dvti_flight *slices, *sums, *sent;
+	void *ticket; /* of dvti_rank_devices_start */
 } dvti_bucket;
+
+/* How buckets reach the other ranks, and the sums come back (dvt_bucket_send.c). */
+typedef struct dvti_bucket_transport {
+	/* Begins with a bucket that is packed. Needs no other rank, and waits for nothing. */
+	bool (*prepare)(const char *function, dvti_bucket *b, dvt_ctx ctx);
+	/* Bring a bucket to the next stage; true: it is there. With `wait` they wait for that. They
+       change *status only on errors, which are RANK_LOST when a rank does not answer. `number` is
+       that of the plan. */
+	bool (*start)(const char *function, dvti_bucket *b, int number, bool wait, dvt_status *status);
+	bool (*add)(const char *function, dvti_bucket *b, int number, bool wait, dvt_status *status);
+	bool (*finish)(const char *function, dvti_bucket *b, int number, bool wait, dvt_status *status);
+	/* Writes the sums from element `at` on to a gradient of any context. */
+	dvt_status (*write)(const char *function, const dvti_bucket *b, int64_t at,
+						dvt_array *gradient);
+	/* Frees the bucket's memory but `fetch`. Nothing is on the way then. */
+	void (*clear)(dvti_bucket *b);
+} dvti_bucket_transport;
 
 /* A parameter of the trainer, and its place in a bucket. */
 typedef struct dvti_bucket_leaf {
-	bool heard; /* its gradient was complete since the last step */
-	int bucket; /* -1: none */
-	int64_t at; /* its first element in the bucket */
+	uint32_t heard; /* bits of contexts: its gradient was complete since the last step */
+	int bucket;     /* -1: none */
+	int64_t at;     /* its first element in the bucket */
 } dvti_bucket_leaf;
 
 typedef struct dvti_bucket_weight {
 	const dvt_array *weight; /* compared only */
-	int i;                   /* of the parameter */
+	int i, k;                /* of the parameter, and its context */
 } dvti_bucket_weight;
+
+/* The comparison of the packed buckets with the gradients on a GPU: a bool for each bucket. */
+typedef struct dvti_bucket_check {
+	dvti_fetch *fetch; /* NULL: the context has host memory; kept with the plan */
+	dvt_array *result;
+} dvti_bucket_check;
 
 struct dvti_buckets {
 	struct dvti_buckets *next;
@@ -30876,14 +31117,18 @@ struct dvti_buckets {
 	bool listed;                /* in the list; only the thread that joined changes it */
 	int n;                      /* parameters of the trainer */
 	dvti_bucket_leaf *leaf;     /* n elements */
-	dvti_bucket_weight *weight; /* n elements, by address */
-	int *order;                 /* of parameters: as they were complete, or as the plan has them */
-	int heard;                  /* elements of `order`, while there is no bucket */
+	dvti_bucket_weight *weight; /* n_weights elements, by address */
+	int n_weights;
+	dvt_ctx_list ctxs; /* of the gradients that are heard and packed */
+	int *order;        /* of parameters: as they were complete, or as the plan has them */
+	int heard;         /* elements of `order`, while there is no bucket */
+	const dvti_bucket_transport *transport; /* of the plan */
 	dvti_bucket *bucket;
-	size_t capacity; /* of bucket */
-	int n_buckets;   /* 0: no plan */
-	int started, added, complete;
-	bool changed;      /* a gradient was complete again after it was sent */
+	size_t capacity;          /* of bucket */
+	int n_buckets;            /* 0: no plan */
+	dvti_bucket_check *check; /* for each context */
+	int packed, started, added, complete;
+	bool changed;      /* a gradient was complete again after it was packed */
 	int64_t bytes;     /* of a bucket */
 	uint64_t shapes;   /* of the gradients in the plan */
 	int number;        /* of the plan: gives its tags */
@@ -30892,25 +31137,40 @@ struct dvti_buckets {
 };
 
 /* ---- dvt_buckets.c ---- */
-/* Return an array of the bucket's size, owned; copy a gradient to its place in the bucket. */
-DVTI_FN dvt_array *dvti_bucket_array(const char *function, const dvti_bucket *b);
-DVTI_FN bool dvti_bucket_pack(const char *function, dvti_bucket *b, const dvti_bucket_leaf *leaf,
-							  dvt_array *gradient);
-/* Starts the next bucket, which is packed. */
-DVTI_FN bool dvti_buckets_start_next(const char *function, dvti_buckets *o);
-/* Waits until all started buckets are complete. */
-DVTI_FN dvt_status dvti_buckets_await(const char *function, dvti_buckets *o);
+/* Takes the next bucket, which is packed on all contexts, out of the hands of backward. */
+DVTI_FN bool dvti_buckets_prepare_next(const char *function, dvti_buckets *o);
+/* Brings the first `most` buckets to later stages. With `wait` it waits for one of them. */
+DVTI_FN dvt_status dvti_buckets_move(const char *function, dvti_buckets *o, int most, bool wait);
 /* Forget what was sent and heard since the last step; also the plan. */
 DVTI_FN void dvti_buckets_reset(dvti_buckets *o);
 DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o);
 /* Frees the buckets of destroyed trainers whose messages are complete. */
 DVTI_FN void dvti_buckets_reap(void);
+
+/* ---- dvt_bucket_pack.c ---- */
+/* Allocates what the plan needs beyond its buckets. */
+DVTI_FN bool dvti_bucket_pack_begin(const char *function, dvti_buckets *o);
+/* Makes the memory of a bucket on context k, unless it is there. */
+DVTI_FN bool dvti_bucket_make(const char *function, const dvti_buckets *o, dvti_bucket *b, int k);
+/* Queues a copy of a gradient on context k to its place. */
+DVTI_FN bool dvti_bucket_pack(const char *function, const dvti_buckets *o,
+							  const dvti_bucket_leaf *leaf, int k, dvt_array *gradient);
+/* Sums a packed bucket over the contexts of this process, with the bits of dvti_trainer_sum. */
+DVTI_FN bool dvti_bucket_sum(const char *function, const dvti_buckets *o, dvti_bucket *b);
+/* Clears *same unless all packed gradients still have the bits that were packed. Waits for GPUs,
+   and moves buckets meanwhile. */
+DVTI_FN dvt_status dvti_buckets_compare(const char *function, const dvt_trainer *t, bool *same);
+
+/* ---- dvt_bucket_send.c ---- */
+/* Messages through host memory, and sums on the GPUs of the ranks. */
+DVTI_FN const dvti_bucket_transport *dvti_bucket_messages(void);
+DVTI_FN const dvti_bucket_transport *dvti_bucket_devices(void);
 #endif
 
 #endif
 /* ==== end dvt_buckets.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 140 "src/devtensor_spine.h"
+#line 141 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -31026,7 +31286,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 143 "src/devtensor_spine.h"
+#line 144 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -38805,6 +39065,130 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 	dvti_mutex_unlock(&gpu->lock);
 }
 /* ==== end dvt_cuda_error.c ==== */
+/* ==== begin src/3_cuda/device/dvt_cuda_fetch.c ==== */
+/* Copies to host memory that the caller polls (dvti_fetches). The download stream copies behind the
+   compute work so far, into page-locked memory of the fetch. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/device/dvt_cuda_fetch.c"
+#endif
+
+typedef struct dvti_cuda_fetching {
+	char *at;
+	bool pinned; /* otherwise the driver copies while the caller waits */
+	bool queued; /* until the event */
+	dvti_cu_event event;
+} dvti_cuda_fetching;
+
+/* Waits for a queued copy without the lock, so that other threads can use the gpu. */
+static dvti_cu_result dvti_cuda_fetch_wait(dvti_cuda_gpu *gpu, const dvti_cuda_fetching *f) {
+	dvti_cu_result result;
+	dvti_mutex_unlock(&gpu->lock);
+	result = dvti_cuda()->cuEventSynchronize(f->event);
+	dvti_mutex_lock(&gpu->lock);
+	return result;
+}
+
+static void dvti_cuda_fetch_end(dvti_device *device, void *fetch) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cuda_fetching *f = (dvti_cuda_fetching *)fetch;
+	bool pushed;
+	if (f->event || f->pinned) {
+		if (!dvti_cuda_begin(gpu, "download", &pushed)) {
+			dvti_free(f); /* the memory went with the GPU, or belongs to the parent process */
+			return;
+		}
+		if (f->queued)
+			dvti_cuda_fetch_wait(gpu, f);
+		if (f->event)
+			dvti_cuda_event_done(gpu, f->event);
+		if (f->pinned)
+			dvti_cuda()->cuMemFreeHost(f->at);
+		dvti_cuda_end(gpu, pushed);
+	}
+	if (!f->pinned)
+		dvti_free(f->at);
+	dvti_free(f);
+}
+
+static void *dvti_cuda_fetch_make(dvti_device *device, const char *function, int64_t bytes,
+								  char **at) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cuda_fetching *f = (dvti_cuda_fetching *)dvti_alloc_zero(sizeof *f);
+	dvti_cu_result made = DVTI_CU_OK;
+	void *memory = NULL;
+	bool pushed;
+	if (!f || !dvti_cuda_begin(gpu, function, &pushed)) {
+		if (!f)
+			dvti_fail_memory(function, bytes);
+		dvti_free(f);
+		return NULL;
+	}
+	f->pinned =
+		dvti_cuda()->cuMemHostAlloc(&memory, (size_t)bytes, DVTI_CU_HOST_PORTABLE) == DVTI_CU_OK;
+	f->event = dvti_cuda_event(gpu, &made);
+	dvti_cuda_failed(gpu, function, "cuEventCreate", made);
+	dvti_cuda_end(gpu, pushed);
+	f->at = f->pinned ? (char *)memory : (char *)dvti_alloc((size_t)bytes);
+	*at = f->at;
+	if (f->at && f->event)
+		return f;
+	if (!f->at)
+		dvti_fail_memory(function, bytes);
+	dvti_cuda_fetch_end(device, f);
+	return NULL;
+}
+
+static dvt_status dvti_cuda_fetch_start(dvti_device *device, void *fetch, const void *src,
+										int64_t bytes) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cuda_fetching *f = (dvti_cuda_fetching *)fetch;
+	dvti_cu_result result;
+	dvt_status status;
+	bool pushed;
+	if (!dvti_cuda_begin(gpu, "download", &pushed))
+		return dvti_failure();
+	result = dvti_cuda_touch(gpu, src, bytes, false);
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda_after_compute(gpu, gpu->download);
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda()->cuMemcpyDtoHAsync_v2(f->at, (dvti_cu_address)(uintptr_t)src,
+												   (size_t)bytes, gpu->download);
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda()->cuEventRecord(f->event, gpu->download);
+	f->queued = result == DVTI_CU_OK;
+	if (!f->queued)
+		dvti_cuda_settle(gpu, gpu->download);
+	status = dvti_cuda_failed(gpu, "download", "cuMemcpyDtoHAsync_v2", result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+static dvt_status dvti_cuda_fetch_poll(dvti_device *device, void *fetch, bool wait, bool *done) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cuda_fetching *f = (dvti_cuda_fetching *)fetch;
+	dvti_cu_result result = DVTI_CU_OK;
+	dvt_status status = DVT_OK;
+	bool pushed;
+	*done = false;
+	if (!dvti_cuda_begin(gpu, "download", &pushed))
+		return dvti_failure();
+	if (f->queued)
+		result = wait ? dvti_cuda_fetch_wait(gpu, f) : dvti_cuda()->cuEventQuery(f->event);
+	if (result != DVTI_CU_NOT_READY) {
+		status = dvti_cuda_failed(gpu, "download", "cuEventQuery", result);
+		f->queued = false;
+		*done = status == DVT_OK;
+	}
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+DVTI_FN const dvti_fetches *dvti_cuda_fetches(void) {
+	static const dvti_fetches fetches = {dvti_cuda_fetch_make, dvti_cuda_fetch_start,
+										 dvti_cuda_fetch_poll, dvti_cuda_fetch_end};
+	return &fetches;
+}
+/* ==== end dvt_cuda_fetch.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_mark.c ==== */
 /* Points in the compute stream for dvt_event: CUDA events with times. The stream first joins the
    others, so that copies that have been queued are before the point as well. */
@@ -39817,16 +40201,18 @@ DVTI_FN const dvti_page_locked *dvti_cuda_page_locked(void) {
 }
 /* ==== end dvt_cuda_pinned.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_ranks.c ==== */
-/* Sums over processes, each with one GPU, by NCCL (DEVTENSOR_NCCL=1). Sums are queued in the
-   compute stream. NCCL waits for the other processes on the GPU, without a limit. So the caller
-   polls, and ends the group when another process is lost. */
+/* Sums over processes, each with one GPU, by NCCL (DEVTENSOR_NCCL=1). Sums have their own stream,
+   which waits for the compute work so far. Later compute work runs at the same time. NCCL waits for
+   the other processes on the GPU, without a limit. So the caller polls, and ends the group when
+   another process is lost. Compute work that uses a sum is queued when the caller has seen its end,
+   and needs no event. */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/3_cuda/device/dvt_cuda_ranks.c"
+#line 7 "src/3_cuda/device/dvt_cuda_ranks.c"
 #endif
 
 typedef struct dvti_cuda_ranks {
 	dvti_nccl_comm comm;
-	dvti_cu_event event; /* after the sums that were queued last */
+	dvti_cu_stream stream;
 } dvti_cuda_ranks;
 
 static bool dvti_cuda_ranks_identify(dvti_device *device, char *id, int size) {
@@ -39856,8 +40242,8 @@ static void dvti_cuda_ranks_leave(dvti_device *device, void *group, bool abort) 
 			nccl->ncclCommAbort(ranks->comm);
 		else if (ranks->comm)
 			nccl->ncclCommDestroy(ranks->comm);
-		if (ranks->event)
-			dvti_cuda_event_done(gpu, ranks->event);
+		if (ranks->stream)
+			dvti_cuda()->cuStreamDestroy_v2(ranks->stream);
 		dvti_cuda_end(gpu, pushed);
 	}
 	dvti_free(ranks);
@@ -39876,35 +40262,40 @@ static void *dvti_cuda_ranks_join(dvti_device *device, const char *key, int rank
 		dvti_free(ranks);
 		return NULL;
 	}
-	ranks->event = dvti_cuda_event(gpu, &made);
+	made = dvti_cuda()->cuStreamCreateWithPriority(&ranks->stream, DVTI_CU_STREAM_NON_BLOCKING, 0);
 	result = nccl->ncclCommInitRank(&ranks->comm, n, id, rank);
 	dvti_cuda_end(gpu, pushed);
-	if (result == DVTI_NCCL_OK && ranks->event)
+	if (result == DVTI_NCCL_OK && made == DVTI_CU_OK)
 		return ranks;
 	dvti_log(DVT_LOG_WARNING, "rank %d cannot join NCCL: %s", rank,
-			 result == DVTI_NCCL_OK ? "no event" : nccl->ncclGetErrorString(result));
+			 result == DVTI_NCCL_OK ? "no stream" : nccl->ncclGetErrorString(result));
 	if (result != DVTI_NCCL_OK)
 		ranks->comm = NULL;
+	if (made != DVTI_CU_OK)
+		ranks->stream = NULL;
 	dvti_cuda_ranks_leave(device, ranks, true);
 	return NULL;
 }
 
 static dvt_status dvti_cuda_ranks_queue(dvti_cuda_gpu *gpu, const dvti_cuda_ranks *ranks,
-										const char *name, const dvti_reduce_part *part, int n) {
+										const char *name, const dvti_reduce_part *part, int n,
+										dvti_cu_event event) {
 	const dvti_nccl *nccl = dvti_nccl_open();
 	dvti_cu_result touched = DVTI_CU_OK;
 	int result, ended, i;
-	for (i = 0; i < n && touched == DVTI_CU_OK; i++)
-		touched = dvti_cuda_touch(gpu, part[i].at[0], part[i].count * dvt_dtype_size(part[i].dtype),
-								  true);
+	for (i = 0; i < 2 * n && touched == DVTI_CU_OK; i++)
+		touched = dvti_cuda_touch(gpu, part[i / 2].at[i % 2],
+								  part[i / 2].count * dvt_dtype_size(part[i / 2].dtype), true);
+	if (touched == DVTI_CU_OK)
+		touched = dvti_cuda_after_compute(gpu, ranks->stream);
 	if (touched != DVTI_CU_OK)
 		return dvti_cuda_failed(gpu, name, "cuStreamWaitEvent", touched);
 	result = nccl->ncclGroupStart();
 	for (i = 0; i < n && result == DVTI_NCCL_OK; i++)
 		if (part[i].count > 0)
-			result = nccl->ncclAllReduce(part[i].at[0], part[i].at[0], (size_t)part[i].count,
+			result = nccl->ncclAllReduce(part[i].at[0], part[i].at[1], (size_t)part[i].count,
 										 dvti_nccl_type(part[i].dtype), DVTI_NCCL_SUM, ranks->comm,
-										 gpu->compute);
+										 ranks->stream);
 	ended = nccl->ncclGroupEnd();
 	dvti_cuda_remember(gpu, name);
 	result = result == DVTI_NCCL_OK ? ended : result;
@@ -39914,23 +40305,32 @@ static dvt_status dvti_cuda_ranks_queue(dvti_cuda_gpu *gpu, const dvti_cuda_rank
 						 "sum without it",
 						 name, nccl->ncclGetErrorString(result));
 	return dvti_cuda_failed(gpu, name, "cuEventRecord",
-							dvti_cuda()->cuEventRecord(ranks->event, gpu->compute));
+							dvti_cuda()->cuEventRecord(event, ranks->stream));
 }
 
 static dvt_status dvti_cuda_ranks_sum(const char *name, dvti_device *device, void *group,
-									  const dvti_reduce_part *part, int n) {
+									  const dvti_reduce_part *part, int n, void **ticket) {
 	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result made;
+	dvti_cu_event event;
 	dvt_status status;
 	bool pushed;
 	if (!dvti_cuda_begin(gpu, name, &pushed))
 		return dvti_failure();
-	status = dvti_cuda_ranks_queue(gpu, (const dvti_cuda_ranks *)group, name, part, n);
+	event = dvti_cuda_event(gpu, &made);
+	status = dvti_cuda_failed(gpu, name, "cuEventCreate", made);
+	if (status == DVT_OK)
+		status = dvti_cuda_ranks_queue(gpu, (const dvti_cuda_ranks *)group, name, part, n, event);
+	if (status == DVT_OK)
+		*ticket = (void *)event;
+	else if (event)
+		dvti_cuda_event_done(gpu, event);
 	dvti_cuda_end(gpu, pushed);
 	return status;
 }
 
 static dvt_status dvti_cuda_ranks_done(const char *name, dvti_device *device, void *group,
-									   bool *done, const char **why) {
+									   void *ticket, bool *done, const char **why) {
 	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
 	const dvti_cuda_ranks *ranks = (const dvti_cuda_ranks *)group;
 	const dvti_nccl *nccl = dvti_nccl_open();
@@ -39941,7 +40341,7 @@ static dvt_status dvti_cuda_ranks_done(const char *name, dvti_device *device, vo
 	*why = NULL;
 	if (!dvti_cuda_begin(gpu, name, &pushed))
 		return dvti_failure();
-	result = dvti_cuda()->cuEventQuery(ranks->event);
+	result = dvti_cuda()->cuEventQuery((dvti_cu_event)ticket);
 	found = nccl->ncclCommGetAsyncError(ranks->comm, &error);
 	error = found == DVTI_NCCL_OK ? error : found;
 	*done = result == DVTI_CU_OK && error == DVTI_NCCL_OK;
@@ -39953,10 +40353,19 @@ static dvt_status dvti_cuda_ranks_done(const char *name, dvti_device *device, vo
 	return status;
 }
 
+static void dvti_cuda_ranks_forget(dvti_device *device, void *ticket) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	bool pushed;
+	if (!dvti_cuda_begin(gpu, "sum over processes", &pushed))
+		return;
+	dvti_cuda_event_done(gpu, (dvti_cu_event)ticket);
+	dvti_cuda_end(gpu, pushed);
+}
+
 DVTI_FN const dvti_process_sums *dvti_cuda_process_sums(void) {
-	static const dvti_process_sums sums = {dvti_cuda_ranks_identify, dvti_cuda_ranks_name,
-										   dvti_cuda_ranks_join,     dvti_cuda_ranks_sum,
-										   dvti_cuda_ranks_done,     dvti_cuda_ranks_leave};
+	static const dvti_process_sums sums = {
+		dvti_cuda_ranks_identify, dvti_cuda_ranks_name,   dvti_cuda_ranks_join, dvti_cuda_ranks_sum,
+		dvti_cuda_ranks_done,     dvti_cuda_ranks_forget, dvti_cuda_ranks_leave};
 	return &sums;
 }
 /* ==== end dvt_cuda_ranks.c ==== */
@@ -43503,7 +43912,8 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
 										 dvti_cuda_settle_borrowed,
 										 dvti_cuda_process_sums,
 										 dvti_cuda_marks,
-										 dvti_cuda_page_locked};
+										 dvti_cuda_page_locked,
+										 dvti_cuda_fetches};
 	return &backend;
 }
 
@@ -43683,7 +44093,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 186 "src/devtensor_spine.h"
+#line 188 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -55438,7 +55848,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 245 "src/devtensor_spine.h"
+#line 247 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -55569,7 +55979,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 247 "src/devtensor_spine.h"
+#line 249 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -61519,7 +61929,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 269 "src/devtensor_spine.h"
+#line 271 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -62614,7 +63024,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 276 "src/devtensor_spine.h"
+#line 278 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -71306,10 +71716,10 @@ static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_train
 		if (plan.sum && status == DVT_OK && !t->trained[i].summed)
 			status = dvti_trainer_make_staging(t, i);
 	}
-	if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
-		status = dvti_trainer_sum(function, t, plan.partial);
 	if (status == DVT_OK && plan.sum && many)
-		status = dvti_ranks_sum(function, t);
+		status = dvti_ranks_sum(function, t, plan.partial);
+	else if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
+		status = dvti_trainer_sum(function, t, plan.partial);
 	if (status == DVT_OK && plan.apply)
 		status = dvti_trainer_check_overflow(function, t, &overflow);
 	if (status != DVT_OK || !plan.apply)
@@ -71545,19 +71955,19 @@ static dvt_status dvti_trainer_apply_on(const char *function, dvt_trainer *t, in
 	return status;
 }
 
-/* Records that parameter i has taken its step. */
-static void dvti_trainer_stepped(dvt_trainer *t, int i) {
+/* Records that parameter i has taken its step, or that a failed step may have written it. */
+static void dvti_trainer_stepped(dvt_trainer *t, int i, bool whole) {
 	int k;
 	for (k = 0; k < t->ctxs.n; k++) {
 		dvti_replica *at = dvti_trainer_at(t, i, k);
-		at->weight->grad_fresh = false;
+		at->weight->grad_fresh = at->weight->grad_fresh && !whole;
 		dvti_written(at->weight);
 	}
-	t->trained[i].count++;
+	t->trained[i].count += whole;
 }
 
-/* Runs the program's step on one copy after the other. Parameters behind a failing one keep their
-   count. */
+/* Runs the program's step on one copy after the other. A failing parameter and those behind it keep
+   their count. */
 static dvt_status dvti_trainer_apply_custom(const char *function, dvt_trainer *t, double rate,
 											double rescale) {
 	dvt_status status = DVT_OK;
@@ -71568,7 +71978,7 @@ static dvt_status dvti_trainer_apply_custom(const char *function, dvt_trainer *t
 			status = dvti_optimizer_custom_step(function, &t->optimizer, &step,
 												dvti_trainer_at(t, i, k));
 		if (t->trained[i].taken)
-			dvti_trainer_stepped(t, i);
+			dvti_trainer_stepped(t, i, status == DVT_OK);
 	}
 	return status;
 }
@@ -71591,9 +72001,9 @@ DVTI_FN dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t,
 			status = dvti_trainer_apply_on(function, t, k, rate, rescale);
 		for (i = 0; i < t->n; i++)
 			if (t->trained[i].taken)
-				dvti_trainer_stepped(t, i);
+				dvti_trainer_stepped(t, i, status == DVT_OK);
 	}
-	t->steps++;
+	t->steps += status == DVT_OK;
 	return status;
 }
 /* ==== end dvt_trainer_apply.c ==== */
@@ -71636,18 +72046,17 @@ DVTI_FN dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t,
 #line 2 "src/7_train/dvt_all_reduce.c"
 #endif
 
-/* Lists the devices of the contexts. Returns false when two contexts share a device. */
-static bool dvti_reduce_devices(const dvt_trainer *t, int i, dvti_device **device) {
+DVTI_FN bool dvti_arrays_can_all_reduce(dvt_array *const *array, int n, dvti_device **device) {
 	int k, j;
-	if (t->ctxs.n < 2 || t->ctxs.n > DVT_MAX_GPUS)
+	if (n < 2 || n > DVT_MAX_GPUS)
 		return false;
-	for (k = 0; k < t->ctxs.n; k++) {
-		device[k] = dvti_trainer_at(t, i, k)->gradient->storage->device;
+	for (k = 0; k < n; k++) {
+		device[k] = array[k]->storage->device;
 		for (j = 0; j < k; j++)
 			if (device[j] == device[k])
 				return false;
 	}
-	return true;
+	return dvti_can_all_reduce(device, n);
 }
 
 /* Describes the parts of one gradient. Returns false unless every copy takes part and is
@@ -71668,14 +72077,16 @@ static bool dvti_reduce_part_of(const dvt_trainer *t, int i, bool fresh_only,
 
 DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t, bool fresh_only,
 									 dvt_status *status) {
+	dvt_array *gradient[DVT_MAX_CONTEXTS];
 	dvti_device *device[DVT_MAX_GPUS];
 	dvti_reduce_part *part;
-	int first = 0, n = 0, i;
+	int first = 0, n = 0, i, k;
 	bool fits = true;
 	while (first < t->n && !dvti_trainer_counts(t, first, 0, false))
 		first++;
-	if (first == t->n || !dvti_reduce_devices(t, first, device) ||
-		!dvti_can_all_reduce(device, t->ctxs.n))
+	for (k = 0; first < t->n && k < t->ctxs.n; k++)
+		gradient[k] = dvti_trainer_at(t, first, k)->gradient;
+	if (first == t->n || !dvti_arrays_can_all_reduce(gradient, t->ctxs.n, device))
 		return false;
 	part = (dvti_reduce_part *)dvti_alloc((size_t)t->n * sizeof *part);
 	if (!part) /* the other method needs no memory */
@@ -71965,6 +72376,459 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 
 #undef DVTI_TABLE_CHANNELS
 /* ==== end dvt_batch.c ==== */
+/* ==== begin src/7_train/dvt_bucket_pack.c ==== */
+/* The part of buckets (dvt_buckets.c) that needs no other rank: packing, the sum over the contexts
+   of this process, and whether the gradients are still those that were packed.
+
+   On a GPU all of it is queued, and nothing waits for the GPU. Gradients are compared there, as
+   integers, with the packed ones; a byte for each bucket comes back. Versions of arrays would not
+   do: they miss writes through an address from dvt_data or dvt_cuda_address. */
+#ifdef DEVTENSOR_LINES
+#line 7 "src/7_train/dvt_bucket_pack.c"
+#endif
+
+#if defined(DEVTENSOR_MPI)
+/* ---- packing ---- */
+DVTI_FN bool dvti_bucket_pack_begin(const char *function, dvti_buckets *o) {
+	const size_t bytes = (size_t)o->ctxs.n * sizeof *o->check;
+	int k;
+	o->check = (dvti_bucket_check *)dvti_alloc_zero(bytes);
+	if (!o->check) {
+		dvti_fail_memory(function, (int64_t)bytes);
+		return false;
+	}
+	for (k = 0; k < o->ctxs.n; k++)
+		if (!dvti_is_host_memory(o->ctxs.ctx[k])) {
+			o->check[k].fetch = dvti_fetch_new(function, o->ctxs.ctx[k], o->n_buckets);
+			if (!o->check[k].fetch)
+				return false;
+		}
+	return true;
+}
+
+static dvt_array *dvti_bucket_array(const char *function, const dvti_bucket *b, dvt_ctx ctx) {
+	return (dvt_array *)dvti_own(dvti_array_new(function, DVT_SHAPE(b->size), b->dtype, ctx));
+}
+
+DVTI_FN bool dvti_bucket_make(const char *function, const dvti_buckets *o, dvti_bucket *b, int k) {
+	if (!b->own[k])
+		b->own[k] = dvti_bucket_array(function, b, o->ctxs.ctx[k]);
+	return b->own[k] != NULL;
+}
+
+DVTI_FN bool dvti_bucket_pack(const char *function, const dvti_buckets *o,
+							  const dvti_bucket_leaf *leaf, int k, dvt_array *gradient) {
+	dvti_bucket *b = &o->bucket[leaf->bucket];
+	dvt_array *view = NULL;
+	if (dvti_bucket_make(function, o, b, k))
+		view = dvt_slice(b->own[k], 0, leaf->at, leaf->at + dvt_size(gradient), 1);
+	view = view ? dvt_reshape(view, gradient->shape) : NULL;
+	return view && dvt_copy_into(view, gradient);
+}
+
+/* ---- the sum over the contexts ---- */
+/* Lets the devices form the sum, as dvti_trainer_all_reduce does. Each needs a copy, because the
+   packed gradients are compared later. */
+static bool dvti_bucket_sum_on_devices(const char *function, const dvti_buckets *o, dvti_bucket *b,
+									   dvti_device *const *device) {
+	dvt_array *copy[DVT_MAX_GPUS];
+	dvti_reduce_part part;
+	int k;
+	part.dtype = b->dtype;
+	part.count = b->size;
+	for (k = 0; k < o->ctxs.n; k++) {
+		copy[k] = dvti_array_new(function, b->own[k]->shape, b->dtype, o->ctxs.ctx[k]);
+		if (!copy[k] || dvti_copy_elements(function, copy[k], b->own[k]) != DVT_OK)
+			return false;
+		part.at[k] = dvti_view_of(copy[k]).data;
+	}
+	if (dvti_all_reduce(function, device, o->ctxs.n, &part, 1) != DVT_OK)
+		return false;
+	b->total = (dvt_array *)dvti_own(copy[0]);
+	return true;
+}
+
+/* Adds the gradients of context k to the sum on the first context. */
+static bool dvti_bucket_add_context(const char *function, const dvti_buckets *o, dvti_bucket *b,
+									int k) {
+	dvt_array *other = b->own[k];
+	dvti_launch launch;
+	if (other->storage->device != b->total->storage->device) {
+		other = dvti_array_new(function, other->shape, b->dtype, o->ctxs.ctx[0]);
+		if (!other || dvti_copy_elements(function, other, b->own[k]) != DVT_OK)
+			return false;
+	}
+	dvti_launch_begin(&launch, function, dvti_kernel_elementwise(), DVTI_OP_add);
+	launch.compute = dvti_class_of(b->dtype);
+	launch.in[0] = launch.out[0] = dvti_view_of(b->total);
+	launch.in[1] = dvti_view_of(other);
+	launch.n_in = 2;
+	launch.n_out = 1;
+	return !b->size || dvti_run(b->total->storage->device, &launch) == DVT_OK;
+}
+
+DVTI_FN bool dvti_bucket_sum(const char *function, const dvti_buckets *o, dvti_bucket *b) {
+	dvti_device *device[DVT_MAX_GPUS];
+	bool good;
+	int k;
+	dvti_disown(b->total); /* of an attempt that failed */
+	b->total = NULL;
+	if (o->ctxs.n == 1) {
+		b->total = (dvt_array *)dvti_own(b->own[0]);
+		return true;
+	}
+	if (dvti_arrays_can_all_reduce(b->own, o->ctxs.n, device))
+		return dvti_bucket_sum_on_devices(function, o, b, device);
+	b->total = dvti_bucket_array(function, b, o->ctxs.ctx[0]);
+	good = b->total && dvti_copy_elements(function, b->total, b->own[0]) == DVT_OK;
+	for (k = 1; k < o->ctxs.n && good; k++)
+		good = dvti_bucket_add_context(function, o, b, k);
+	return good;
+}
+
+/* ---- the comparison ---- */
+/* Returns whether the gradient of context k can be compared with its place in the bucket. */
+static bool dvti_bucket_fits(const dvti_bucket *b, const dvti_bucket_leaf *leaf, int k,
+							 const dvt_array *gradient) {
+	return gradient && dvt_is_contiguous(gradient) && gradient->dtype == b->dtype &&
+		   gradient->storage->device == b->own[k]->storage->device &&
+		   leaf->at + dvt_size(gradient) <= b->size;
+}
+
+static bool dvti_bucket_holds(const dvti_bucket *b, const dvti_bucket_leaf *leaf, int k,
+							  dvt_array *gradient) {
+	const int64_t size = dvt_dtype_size(b->dtype);
+	return !dvt_size(gradient) || memcmp((const char *)dvt_data(b->own[k]) + leaf->at * size,
+										 dvt_data(gradient), (size_t)dvt_nbytes(gradient)) == 0;
+}
+
+/* Describes memory as int32, or as bytes where that does not fit. */
+static dvti_view dvti_bucket_bits(char *at, int64_t bytes, bool words) {
+	dvti_view view;
+	memset(&view, 0, sizeof view);
+	view.data = at;
+	view.dtype = words ? DVT_I32 : DVT_U8;
+	view.ndim = 1;
+	view.dim[0] = words ? bytes / 4 : bytes;
+	view.stride[0] = 1;
+	return view;
+}
+
+/* Queues a comparison on context k. It writes a bool for each word to `out`, from *at on. */
+static dvt_status dvti_bucket_differ(const char *function, const dvti_bucket *b,
+									 const dvti_bucket_leaf *leaf, int k, dvt_array *gradient,
+									 dvt_array *out, int64_t *at) {
+	char *one = (char *)dvti_view_of(b->own[k]).data + leaf->at * dvt_dtype_size(b->dtype);
+	char *other = (char *)dvti_view_of(gradient).data;
+	const int64_t bytes = dvt_nbytes(gradient);
+	const bool words = ((uintptr_t)one | (uintptr_t)other | (uintptr_t)bytes) % 4 == 0;
+	dvti_launch launch;
+	if (!bytes)
+		return DVT_OK;
+	dvti_launch_begin(&launch, function, dvti_kernel_elementwise(), DVTI_OP_not_equal);
+	launch.compute = dvti_class_of(DVT_I32);
+	launch.in[0] = dvti_bucket_bits(one, bytes, words);
+	launch.in[1] = dvti_bucket_bits(other, bytes, words);
+	launch.out[0] = launch.in[0];
+	launch.out[0].data = (char *)dvti_view_of(out).data + *at;
+	launch.out[0].dtype = DVT_BOOL;
+	launch.n_in = 2;
+	launch.n_out = 1;
+	*at += launch.in[0].dim[0];
+	return dvti_run(gradient->storage->device, &launch);
+}
+
+/* Queues the comparison of a bucket on context k, whose result is element `number` of `result`. */
+static bool dvti_bucket_differ_all(const char *function, const dvt_trainer *t, int number, int k,
+								   dvt_array *result) {
+	const dvti_buckets *o = t->buckets;
+	const dvti_bucket *b = &o->bucket[number];
+	dvt_scope_guard scope = dvt_scope_begin();
+	dvt_array *words = dvti_array_new(function, DVT_SHAPE(b->size * dvt_dtype_size(b->dtype)),
+									  DVT_BOOL, o->ctxs.ctx[k]);
+	dvt_array *any = NULL;
+	bool good = words != NULL;
+	int64_t n = 0;
+	int at;
+	for (at = b->first; at < b->end && good; at++)
+		good =
+			dvti_bucket_differ(function, b, &o->leaf[o->order[at]], k,
+							   dvti_trainer_at(t, o->order[at], k)->gradient, words, &n) == DVT_OK;
+	if (good)
+		any = dvt_any(dvt_slice(words, 0, 0, n, 1), DVT_KEEPDIMS(0));
+	good = any && dvt_copy_into(dvt_slice(result, 0, number, number + 1, 1), any);
+	dvt_scope_end(&scope);
+	return good;
+}
+
+/* Compares all packed buckets on context k, or queues that and the copy of the result. */
+static bool dvti_buckets_compare_on(const char *function, const dvt_trainer *t, int k, bool *same) {
+	const dvti_buckets *o = t->buckets;
+	dvti_bucket_check *check = &o->check[k];
+	dvt_array *result = NULL;
+	int number, at;
+	if (check->fetch) {
+		dvt_status status = DVT_OK;
+		dvti_fetch_done(check->fetch, true, &status); /* a copy that no one has waited for */
+		dvti_disown(check->result);
+		result = dvti_array_new(function, DVT_SHAPE(o->packed), DVT_BOOL, o->ctxs.ctx[k]);
+		check->result = (dvt_array *)dvti_own(result);
+		if (!result)
+			return false;
+	}
+	for (number = 0; number < o->packed && *same; number++) {
+		const dvti_bucket *b = &o->bucket[number];
+		for (at = b->first; at < b->end && *same; at++) {
+			dvt_array *gradient = dvti_trainer_at(t, o->order[at], k)->gradient;
+			*same = dvti_bucket_fits(b, &o->leaf[o->order[at]], k, gradient) &&
+					(result || dvti_bucket_holds(b, &o->leaf[o->order[at]], k, gradient));
+		}
+		if (result && *same && !dvti_bucket_differ_all(function, t, number, k, result))
+			return false;
+	}
+	return !result || dvti_fetch_start(function, check->fetch, result) == DVT_OK;
+}
+
+/* Waits for the results of the comparisons. Buckets whose bytes arrive meanwhile are sent. */
+static dvt_status dvti_buckets_await_checks(const char *function, dvti_buckets *o, bool *same) {
+	dvt_status status = DVT_OK;
+	int k, number, turns = 0;
+	for (k = 0; k < o->ctxs.n && status == DVT_OK; k++) {
+		dvti_fetch *fetch = o->check[k].fetch;
+		if (!fetch)
+			continue;
+		while (!dvti_fetch_done(fetch, false, &status) && status == DVT_OK) {
+			status = dvti_buckets_move(function, o, o->n_buckets, false);
+			if (++turns > 1000)
+				dvti_sleep(20e-6);
+		}
+		for (number = 0; number < o->packed && status == DVT_OK && *same; number++)
+			*same = !dvti_fetch_bytes(fetch)[number];
+	}
+	return status;
+}
+
+DVTI_FN dvt_status dvti_buckets_compare(const char *function, const dvt_trainer *t, bool *same) {
+	int k;
+	for (k = 0; k < t->ctxs.n && *same; k++)
+		if (!dvti_buckets_compare_on(function, t, k, same))
+			return dvti_failure();
+	return *same ? dvti_buckets_await_checks(function, t->buckets, same) : DVT_OK;
+}
+#endif
+/* ==== end dvt_bucket_pack.c ==== */
+/* ==== begin src/7_train/dvt_bucket_send.c ==== */
+/* The two ways of a bucket (dvt_buckets.c) to the other ranks.
+
+   Messages: each rank adds one slice of the sum, and sends it to all, in the order of
+   dvti_ranks_merge. They leave from host memory. The bytes of a GPU are copied there while it goes
+   on, and the messages start when a poll finds the copy complete.
+
+   Devices: the GPUs of the ranks sum the bucket while they go on (dvt_rank_devices.c). */
+#ifdef DEVTENSOR_LINES
+#line 8 "src/7_train/dvt_bucket_send.c"
+#endif
+
+#if defined(DEVTENSOR_MPI)
+/* ---- messages ---- */
+/* How memory is divided among the messages to or from the ranks. */
+typedef enum dvti_bucket_layout {
+	DVTI_BUCKET_WHOLE, /* the bucket: each rank has its slice */
+	DVTI_BUCKET_ROWS,  /* this rank's slice, once for each rank */
+	DVTI_BUCKET_ONE    /* this rank's slice, the same for all */
+} dvti_bucket_layout;
+
+static void dvti_bucket_divide(const dvti_bucket *b, dvti_message *message, char *at,
+							   dvti_bucket_layout layout) {
+	const int64_t size = dvt_dtype_size(b->dtype);
+	const int rank = dvt_rank();
+	const int64_t own = dvti_rank_row(b->size, rank + 1) - dvti_rank_row(b->size, rank);
+	int r;
+	for (r = 0; r < dvt_num_ranks() && at; r++) {
+		const int64_t first = dvti_rank_row(b->size, r), end = dvti_rank_row(b->size, r + 1);
+		message[r].at = at + (layout == DVTI_BUCKET_WHOLE  ? first * size
+							  : layout == DVTI_BUCKET_ROWS ? r * own * size
+														   : 0);
+		message[r].bytes = (layout == DVTI_BUCKET_WHOLE ? end - first : own) * size;
+	}
+}
+
+/* Starts messages from `out` and to `in`; NULL: none. */
+static dvti_flight *dvti_bucket_post(const char *function, const dvti_bucket *b, int tag, char *out,
+									 dvti_bucket_layout out_layout, char *in,
+									 dvti_bucket_layout in_layout) {
+	const size_t n = (size_t)dvt_num_ranks();
+	dvti_message *message = (dvti_message *)dvti_alloc_zero(2 * n * sizeof *message);
+	dvti_flight *flight;
+	if (!message) {
+		dvti_fail_memory(function, (int64_t)(2 * n * sizeof *message));
+		return NULL;
+	}
+	dvti_bucket_divide(b, message, out, out_layout);
+	dvti_bucket_divide(b, message + n, in, in_layout);
+	flight = dvti_ranks_post(function, tag, message, message + n);
+	dvti_free(message);
+	return flight;
+}
+
+/* Returns whether the messages are complete; with `wait` it waits for them. */
+static bool dvti_bucket_landed(const char *function, dvti_flight *flight, bool wait,
+							   dvt_status *status) {
+	if (!wait)
+		return dvti_ranks_arrived(function, flight, status);
+	*status = dvti_ranks_await(function, flight);
+	return *status == DVT_OK;
+}
+
+static bool dvti_bucket_prepare_messages(const char *function, dvti_bucket *b, dvt_ctx ctx) {
+	if (dvti_is_host_memory(ctx))
+		return true;
+	if (!b->fetch)
+		b->fetch = dvti_fetch_new(function, ctx, b->size * dvt_dtype_size(b->dtype));
+	return b->fetch && dvti_fetch_start(function, b->fetch, b->total) == DVT_OK;
+}
+
+/* Sends the slices, and expects those of the other ranks and all sums. */
+static bool dvti_bucket_send_slices(const char *function, dvti_bucket *b, int number) {
+	const int64_t size = dvt_dtype_size(b->dtype);
+	const int64_t first = dvti_rank_row(b->size, dvt_rank()) * size;
+	const int64_t own = dvti_rank_row(b->size, dvt_rank() + 1) * size - first;
+	char *from = b->fetch ? dvti_fetch_bytes(b->fetch) : (char *)dvt_data(b->total);
+	b->in = (char *)dvti_alloc((size_t)(own * dvt_num_ranks()));
+	b->result =
+		(dvt_array *)dvti_own(dvti_array_new(function, DVT_SHAPE(b->size), b->dtype, dvt_cpu()));
+	if (b->result && !b->in)
+		dvti_fail_memory(function, own * dvt_num_ranks());
+	if (!b->result || !b->in)
+		return false;
+	if (own)
+		memcpy(b->in + own * dvt_rank(), from + first, (size_t)own);
+	b->slices = dvti_bucket_post(function, b, 2 * number + 1, from, DVTI_BUCKET_WHOLE, b->in,
+								 DVTI_BUCKET_ROWS);
+	if (b->slices)
+		b->sums = dvti_bucket_post(function, b, 2 * number + 2, NULL, DVTI_BUCKET_ONE,
+								   (char *)dvt_data(b->result), DVTI_BUCKET_WHOLE);
+	return b->sums != NULL;
+}
+
+static bool dvti_bucket_start_messages(const char *function, dvti_bucket *b, int number, bool wait,
+									   dvt_status *status) {
+	if (b->fetch && !dvti_fetch_done(b->fetch, wait, status))
+		return false;
+	if (!dvti_bucket_send_slices(function, b, number))
+		*status = dvti_failure();
+	return *status == DVT_OK;
+}
+
+/* Adds the slices that have arrived, and sends the sum. */
+static bool dvti_bucket_add_messages(const char *function, dvti_bucket *b, int number, bool wait,
+									 dvt_status *status) {
+	const int64_t size = dvt_dtype_size(b->dtype), first = dvti_rank_row(b->size, dvt_rank());
+	const int64_t length = dvti_rank_row(b->size, dvt_rank() + 1) - first;
+	if (!dvti_bucket_landed(function, b->slices, wait, status))
+		return false;
+	b->sum = dvti_ranks_add(function, b->dtype, length, b->in);
+	if (b->sum && length)
+		memcpy((char *)dvt_data(b->result) + first * size, dvt_data(b->sum),
+			   (size_t)(length * size));
+	if (b->sum)
+		b->sent = dvti_bucket_post(function, b, 2 * number + 2, (char *)dvt_data(b->sum),
+								   DVTI_BUCKET_ONE, NULL, DVTI_BUCKET_WHOLE);
+	if (!b->sent)
+		*status = dvti_failure();
+	return b->sent != NULL;
+}
+
+static bool dvti_bucket_finish_messages(const char *function, dvti_bucket *b, int number, bool wait,
+										dvt_status *status) {
+	(void)number;
+	return dvti_bucket_landed(function, b->sums, wait, status) &&
+		   dvti_bucket_landed(function, b->sent, wait, status);
+}
+
+static dvt_status dvti_bucket_write_messages(const char *function, const dvti_bucket *b, int64_t at,
+											 dvt_array *gradient) {
+	return dvti_write_host(function, gradient,
+						   (const char *)dvt_data(b->result) + at * dvt_dtype_size(b->dtype));
+}
+
+static void dvti_bucket_clear_messages(dvti_bucket *b) {
+	dvt_status status = DVT_OK;
+	if (b->fetch) /* reads the packed gradients */
+		dvti_fetch_done(b->fetch, true, &status);
+	dvti_ranks_land(b->slices);
+	dvti_ranks_land(b->sums);
+	dvti_ranks_land(b->sent);
+	b->slices = b->sums = b->sent = NULL;
+	dvti_disown(b->sum);
+	dvti_disown(b->result);
+	b->sum = b->result = NULL;
+	dvti_free(b->in);
+	b->in = NULL;
+}
+
+DVTI_FN const dvti_bucket_transport *dvti_bucket_messages(void) {
+	static const dvti_bucket_transport transport = {
+		dvti_bucket_prepare_messages, dvti_bucket_start_messages, dvti_bucket_add_messages,
+		dvti_bucket_finish_messages,  dvti_bucket_write_messages, dvti_bucket_clear_messages};
+	return &transport;
+}
+
+/* ---- devices ---- */
+static bool dvti_bucket_prepare_devices(const char *function, dvti_bucket *b, dvt_ctx ctx) {
+	dvti_disown(b->result); /* of an attempt that failed */
+	b->result = (dvt_array *)dvti_own(dvti_array_new(function, DVT_SHAPE(b->size), b->dtype, ctx));
+	return b->result != NULL;
+}
+
+static bool dvti_bucket_start_devices(const char *function, dvti_bucket *b, int number, bool wait,
+									  dvt_status *status) {
+	*status = dvti_rank_devices_start(function, b->total, b->result, &b->ticket);
+	(void)number;
+	(void)wait;
+	return *status == DVT_OK;
+}
+
+static bool dvti_bucket_add_devices(const char *function, dvti_bucket *b, int number, bool wait,
+									dvt_status *status) {
+	(void)function;
+	(void)b;
+	(void)number;
+	(void)wait;
+	(void)status;
+	return true; /* the devices add */
+}
+
+static bool dvti_bucket_finish_devices(const char *function, dvti_bucket *b, int number, bool wait,
+									   dvt_status *status) {
+	bool done = false;
+	(void)number;
+	*status = dvti_rank_devices_done(function, b->ticket, wait, &done);
+	return done;
+}
+
+static dvt_status dvti_bucket_write_devices(const char *function, const dvti_bucket *b, int64_t at,
+											dvt_array *gradient) {
+	dvt_array *view = dvt_slice(b->result, 0, at, at + dvt_size(gradient), 1);
+	view = view ? dvt_reshape(view, gradient->shape) : NULL;
+	return view ? dvti_copy_elements(function, gradient, view) : dvti_failure();
+}
+
+static void dvti_bucket_clear_devices(dvti_bucket *b) {
+	dvti_rank_devices_forget(b->ticket);
+	b->ticket = NULL;
+	dvti_disown(b->result);
+	b->result = NULL;
+}
+
+DVTI_FN const dvti_bucket_transport *dvti_bucket_devices(void) {
+	static const dvti_bucket_transport transport = {
+		dvti_bucket_prepare_devices, dvti_bucket_start_devices, dvti_bucket_add_devices,
+		dvti_bucket_finish_devices,  dvti_bucket_write_devices, dvti_bucket_clear_devices};
+	return &transport;
+}
+#endif
+/* ==== end dvt_bucket_send.c ==== */
 /* ==== begin src/7_train/dvt_bucket_step.c ==== */
 /* The step of a trainer with buckets (dvt_buckets.c): whether the sums are valid, the rest of them,
    and the plan of the next backward passes. All ranks use the plan of rank 0. It has the order in
@@ -71983,77 +72847,73 @@ static bool dvti_bucket_sums(const dvt_trainer *t, int i) {
 	return t->trained[i].taken && !t->trained[i].summed;
 }
 
-/* Returns whether a gradient has the bits that were packed. */
-static bool dvti_bucket_holds(const dvti_bucket *b, const dvti_bucket_leaf *leaf,
-							  dvt_array *gradient) {
-	const int64_t size = dvt_dtype_size(b->dtype);
-	return dvt_is_contiguous(gradient) && dvti_is_host_memory(dvt_ctx_of(gradient)) &&
-		   (!dvt_size(gradient) || memcmp((const char *)dvt_data(b->own) + leaf->at * size,
-										  dvt_data(gradient), (size_t)dvt_nbytes(gradient)) == 0);
+/* Returns whether the packed gradients are those of the step's plan: one gradient of every context
+   for each parameter. */
+static bool dvti_buckets_fit(const dvt_trainer *t, uint64_t shapes, bool fresh_only) {
+	const dvti_buckets *o = t->buckets;
+	bool fits = o->n_buckets > 0 && o->shapes == shapes && !o->changed &&
+				dvti_same_ctxs(&o->ctxs, &t->ctxs);
+	int i, k;
+	for (i = 0; i < t->n; i++)
+		for (k = 0; k < t->ctxs.n && fits; k++)
+			fits = !dvti_bucket_sums(t, i) || dvti_trainer_counts(t, i, k, fresh_only);
+	return fits;
 }
 
-DVTI_FN void dvti_buckets_report(const dvt_trainer *t, dvti_rank_state *state) {
+DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *t, bool fresh_only,
+									   dvti_rank_state *state) {
 	dvti_buckets *o = t->buckets;
-	int b, at, i;
+	dvt_status status = DVT_OK;
+	int i;
 	if (o->off_bytes != -1 && o->off_bytes != t->bucket_bytes) {
 		o->off_bytes = -1;
 		o->misses = 0;
 	}
-	state->bucket_bytes =
-		o->off_bytes == -1 && t->ctxs.n == 1 && dvti_is_host_memory(t->ctxs.ctx[0])
-			? t->bucket_bytes
-			: 0;
+	state->bucket_bytes = o->off_bytes == -1 ? t->bucket_bytes : 0;
 	for (i = 0; i < t->n; i++)
 		if (dvti_bucket_sums(t, i) &&
 			dvt_nbytes(dvti_trainer_at(t, i, 0)->gradient) > DVTI_FLIGHT_BYTES)
 			state->bucket_bytes = 0;
+	state->same = dvti_buckets_fit(t, state->shapes, fresh_only);
+	if (state->same)
+		status = dvti_buckets_compare(function, t, &state->same);
 	state->started = o->started;
 	state->heard = o->heard;
-	state->same = o->n_buckets > 0 && o->shapes == state->shapes && !o->changed;
-	for (b = 0; b < o->started && state->same; b++)
-		for (at = o->bucket[b].first; at < o->bucket[b].end && state->same; at++) {
-			i = o->order[at];
-			state->same =
-				dvti_bucket_holds(&o->bucket[b], &o->leaf[i], dvti_trainer_at(t, i, 0)->gradient);
-		}
+	return status;
 }
 
 /* Writes the sums to the gradients. */
-static bool dvti_buckets_write(const char *function, const dvt_trainer *t) {
+static dvt_status dvti_buckets_write(const char *function, const dvt_trainer *t) {
 	const dvti_buckets *o = t->buckets;
-	bool good = true;
+	dvt_status status = DVT_OK;
 	int b, at, k;
 	for (b = 0; b < o->n_buckets; b++)
-		for (at = o->bucket[b].first; at < o->bucket[b].end; at++) {
-			const dvti_bucket_leaf *leaf = &o->leaf[o->order[at]];
-			const char *from = (const char *)dvt_data(o->bucket[b].result) +
-							   leaf->at * dvt_dtype_size(o->bucket[b].dtype);
-			for (k = 0; k < t->ctxs.n && good; k++) {
+		for (at = o->bucket[b].first; at < o->bucket[b].end; at++)
+			for (k = 0; k < t->ctxs.n && status == DVT_OK; k++) {
 				dvti_replica *replica = dvti_trainer_at(t, o->order[at], k);
-				good = dvti_write_host(function, replica->gradient, from) == DVT_OK;
+				status = o->transport->write(function, &o->bucket[b], o->leaf[o->order[at]].at,
+											 replica->gradient);
 				dvti_written(replica->gradient);
 				replica->weight->grad_holds = DVTI_GRAD_SUM;
 			}
-		}
-	return good;
+	return status;
 }
 
-/* Starts the next bucket in the step. With `values`, those of the gradients: backward may have run
-   since some were packed. Otherwise no rank uses them. */
-static bool dvti_buckets_start_late(const char *function, const dvt_trainer *t, bool values) {
+/* Prepares the next bucket in the step. With `values`, those of the gradients: backward may have
+   run since some were packed. Otherwise no rank uses them. */
+static bool dvti_buckets_prepare_late(const char *function, const dvt_trainer *t, bool values) {
 	dvti_buckets *o = t->buckets;
-	dvti_bucket *b = &o->bucket[o->started];
-	int at;
-	for (at = b->first; at < b->end && values; at++)
-		if (!dvti_bucket_pack(function, b, &o->leaf[o->order[at]],
-							  dvti_trainer_at(t, o->order[at], 0)->gradient))
-			return false;
-	if (!b->own) {
-		b->own = dvti_bucket_array(function, b);
-		if (!b->own || !dvt_fill(b->own, 0))
+	dvti_bucket *b = &o->bucket[o->packed];
+	int at, k;
+	for (k = 0; k < o->ctxs.n; k++) {
+		for (at = b->first; at < b->end && values; at++)
+			if (!dvti_bucket_pack(function, o, &o->leaf[o->order[at]], k,
+								  dvti_trainer_at(t, o->order[at], k)->gradient))
+				return false;
+		if (!values && (!dvti_bucket_make(function, o, b, k) || !dvt_fill(b->own[k], 0)))
 			return false;
 	}
-	return dvti_buckets_start_next(function, o);
+	return dvti_buckets_prepare_next(function, o);
 }
 
 DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
@@ -72071,14 +72931,16 @@ DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
 		return DVT_OK;
 	if (o->n_buckets && differs < 0)
 		most = o->n_buckets;
-	while (o->started < most)
-		if (!dvti_buckets_start_late(function, t, differs < 0))
+	while (o->packed < most)
+		if (!dvti_buckets_prepare_late(function, t, differs < 0))
 			return dvti_failure();
-	status = dvti_buckets_await(function, o);
+	while (o->complete < most && status == DVT_OK)
+		status = dvti_buckets_move(function, o, most, true);
 	if (status == DVT_OK && o->n_buckets && differs < 0) {
 		o->misses = 0;
-		*summed = dvti_buckets_write(function, t);
-		return *summed ? DVT_OK : dvti_failure();
+		status = dvti_buckets_write(function, t);
+		*summed = status == DVT_OK;
+		return status;
 	}
 	if (status == DVT_OK && o->n_buckets) {
 		dvti_buckets_drop_plan(o);
@@ -72105,17 +72967,24 @@ static int dvti_bucket_compare(const void *a, const void *b) {
 static void dvti_buckets_look(const dvt_trainer *t) {
 	dvti_buckets *o = t->buckets;
 	bool sorted = true;
-	int i;
-	for (i = 0; i < t->n; i++) {
-		const int number = o->weight[i].i;
-		const dvt_array *weight =
-			t->trained[number].taken ? dvti_trainer_at(t, number, 0)->weight : NULL;
-		o->weight[i].weight = weight;
-		if (i && (uintptr_t)o->weight[i - 1].weight > (uintptr_t)weight)
+	int at;
+	for (at = 0; at < o->n_weights; at++) {
+		dvti_bucket_weight *entry = &o->weight[at];
+		entry->weight =
+			t->trained[entry->i].taken ? dvti_trainer_at(t, entry->i, entry->k)->weight : NULL;
+		if (at && (uintptr_t)entry[-1].weight > (uintptr_t)entry->weight)
 			sorted = false;
 	}
 	if (!sorted)
-		qsort(o->weight, (size_t)t->n, sizeof *o->weight, dvti_bucket_compare);
+		qsort(o->weight, (size_t)o->n_weights, sizeof *o->weight, dvti_bucket_compare);
+}
+
+/* Returns whether a gradient has been complete on all contexts. */
+static bool dvti_buckets_listed(const dvti_buckets *o, int i) {
+	int at = 0;
+	while (at < o->heard && o->order[at] != i)
+		at++;
+	return at < o->heard;
 }
 
 /* Writes the order of this rank to `out`: first the gradients in the order of their completion,
@@ -72127,10 +72996,29 @@ static void dvti_buckets_order(const dvt_trainer *t, int32_t *out) {
 		if (dvti_bucket_sums(t, o->order[i]))
 			out[n++] = o->order[i];
 	for (i = t->n - 1; i >= 0; i--)
-		if (dvti_bucket_sums(t, i) && !o->leaf[i].heard)
+		if (dvti_bucket_sums(t, i) && !dvti_buckets_listed(o, i))
 			out[n++] = i;
 	while (n < t->n)
 		out[n++] = -1;
+}
+
+/* Adds an empty bucket. */
+static dvti_bucket *dvti_buckets_add(const char *function, dvti_buckets *o, dvt_dtype dtype,
+									 int at) {
+	dvti_bucket *b = NULL;
+	dvt_array **own = NULL;
+	if (dvti_grow((void **)&o->bucket, &o->capacity, (size_t)o->n_buckets + 1, sizeof *o->bucket))
+		own = (dvt_array **)dvti_alloc_zero((size_t)o->ctxs.n * sizeof(dvt_array *));
+	if (!own) {
+		dvti_fail_memory(function, (o->n_buckets + 1) * (int64_t)sizeof *o->bucket);
+		return NULL;
+	}
+	b = &o->bucket[o->n_buckets++];
+	memset(b, 0, sizeof *b);
+	b->own = own;
+	b->dtype = dtype;
+	b->first = b->end = at;
+	return b;
 }
 
 /* Adds parameter i to the last bucket, or to a new one. */
@@ -72139,68 +73027,83 @@ static bool dvti_buckets_append(const char *function, const dvt_trainer *t, int 
 	const dvt_array *gradient = dvti_trainer_at(t, i, 0)->gradient;
 	dvti_bucket *b = o->n_buckets ? &o->bucket[o->n_buckets - 1] : NULL;
 	if (!b || b->dtype != gradient->dtype ||
-		b->size * dvt_dtype_size(b->dtype) + dvt_nbytes(gradient) > o->bytes) {
-		if (!dvti_grow((void **)&o->bucket, &o->capacity, (size_t)o->n_buckets + 1,
-					   sizeof *o->bucket)) {
-			dvti_fail_memory(function, (o->n_buckets + 1) * (int64_t)sizeof *o->bucket);
-			return false;
-		}
-		b = &o->bucket[o->n_buckets++];
-		memset(b, 0, sizeof *b);
-		b->dtype = gradient->dtype;
-		b->first = b->end = at;
-	}
+		b->size * dvt_dtype_size(b->dtype) + dvt_nbytes(gradient) > o->bytes)
+		b = dvti_buckets_add(function, o, gradient->dtype, at);
+	if (!b)
+		return false;
 	o->order[at] = i;
 	o->leaf[i].bucket = o->n_buckets - 1;
 	o->leaf[i].at = b->size;
 	b->size += dvt_size(gradient);
 	b->end++;
-	b->missing++;
 	return true;
 }
 
-/* Makes the plan of rank 0, if all ranks can use one and rank 0 has heard a backward pass. */
-static dvt_status dvti_buckets_new_plan(const char *function, const dvt_trainer *t,
-										const dvti_rank_state *all) {
+/* Makes the plan of an order. */
+static bool dvti_buckets_lay_out(const char *function, const dvt_trainer *t,
+								 const dvti_rank_state *first, const int32_t *order) {
 	dvti_buckets *o = t->buckets;
+	int i;
+	o->bytes = first->bucket_bytes;
+	o->shapes = first->shapes;
+	o->number = order[t->n];
+	for (i = 0; i < t->n; i++)
+		o->leaf[i].bucket = -1;
+	for (i = 0; i < t->n && order[i] >= 0; i++)
+		if (!dvti_buckets_append(function, t, order[i], i))
+			return false;
+	return dvti_bucket_pack_begin(function, o);
+}
+
+/* Makes the plan of rank 0, if all ranks can use one and rank 0 has heard a backward pass. Without
+   memory on one rank there is none. */
+static dvt_status dvti_buckets_new_plan(const char *function, const dvt_trainer *t,
+										dvti_rank_state *all) {
+	dvti_buckets *o = t->buckets;
+	dvti_attempt attempt;
+	dvt_status status = DVT_OK;
+	dvti_rank_state first = all[0];
 	dvt_array *order;
-	int32_t *number;
-	int r, i;
+	char good, *goods = (char *)(void *)all;
+	int r;
 	for (r = 0; r < dvt_num_ranks(); r++)
 		if (!all[r].bucket_bytes)
 			return DVT_OK;
-	if (!all[0].heard)
+	if (!first.heard)
 		return DVT_OK;
 	order = dvt_empty(DVT_SHAPE(t->n + 1), DVT_I32, dvt_cpu());
 	if (!order)
 		return dvti_failure();
-	number = (int32_t *)dvt_data(order);
-	number[t->n] = dvti_buckets_plans;
-	dvti_buckets_order(t, number);
+	((int32_t *)dvt_data(order))[t->n] = dvti_buckets_plans;
+	dvti_buckets_order(t, (int32_t *)dvt_data(order));
 	if (dvti_ranks_broadcast(function, order, 0) != DVT_OK)
 		return dvti_failure();
-	o->bytes = all[0].bucket_bytes;
-	o->shapes = all[0].shapes;
-	o->number = number[t->n];
-	dvti_buckets_plans = (o->number + 1) % (DVTI_RANK_TAGS / 2 - 1);
-	for (i = 0; i < t->n; i++)
-		o->leaf[i].bucket = -1;
-	for (i = 0; i < t->n && number[i] >= 0; i++)
-		if (!dvti_buckets_append(function, t, number[i], i))
-			return dvti_failure();
-	return DVT_OK;
+	dvti_buckets_plans = (((int32_t *)dvt_data(order))[t->n] + 1) % (DVTI_RANK_TAGS / 2 - 1);
+	attempt = dvti_attempt_begin(); /* the step does not need the plan */
+	good = dvti_buckets_lay_out(function, t, &first, (const int32_t *)dvt_data(order));
+	dvti_attempt_end(&attempt);
+	status = dvti_ranks_gather(function, &good, 1, goods);
+	for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
+		good = good && goods[r];
+	if (!good)
+		dvti_buckets_drop_plan(o);
+	return status;
 }
 
-DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t,
-									 const dvti_rank_state *all) {
+DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t, dvti_rank_state *all) {
 	dvti_buckets *o = t->buckets;
+	const dvti_bucket_transport *transport =
+		dvti_rank_devices_joined(all) ? dvti_bucket_devices() : dvti_bucket_messages();
 	dvt_status status = DVT_OK;
 	int r;
 	for (r = 0; r < dvt_num_ranks() && o->n_buckets; r++)
-		if (!all[r].bucket_bytes || all[0].bucket_bytes != o->bytes)
+		if (!all[r].bucket_bytes || all[0].bucket_bytes != o->bytes || o->transport != transport)
 			dvti_buckets_drop_plan(o);
-	if (!o->n_buckets)
+	o->transport = transport;
+	if (!o->n_buckets) {
+		o->ctxs = t->ctxs;
 		status = dvti_buckets_new_plan(function, t, all);
+	}
 	dvti_buckets_reset(o);
 	dvti_buckets_look(t);
 	dvti_buckets_reap();
@@ -72212,15 +73115,17 @@ DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t,
 /* ==== end dvt_bucket_step.c ==== */
 /* ==== begin src/7_train/dvt_buckets.c ==== */
 /* Sums over ranks while backward runs. Gradients are grouped into buckets, in the order in which
-   backward completes them. A bucket goes through three stages; each backward pass moves all buckets
+   backward completes them. A bucket goes through four stages; each backward pass moves all buckets
    on whenever another gradient is complete, and the step waits for the rest:
 
-     started   own gradients are packed; their slices are on the way to the ranks that add them
-     added     the slices of all ranks have arrived, and the sum is on the way to all ranks
-     complete  the sums of all slices have arrived
+     packed    all contexts of this rank have completed its gradients, whose sum is queued
+     started   it is on the way: messages have slices for the ranks that add them
+     added     messages: the slices of all ranks have arrived, and the sum is on the way to all
+     complete  the sums have arrived
 
-   All ranks start the buckets in one order, so messages match without numbers of their own. The
-   order of additions is that of dvti_ranks_merge, so the bits are equal too.
+   dvt_bucket_pack.c has the first stage, dvt_bucket_send.c the others. All ranks start the buckets
+   in one order, so messages match without numbers of their own. The order of additions is that of
+   dvti_trainer_sum and dvti_ranks_merge, so the bits are equal too; NCCL has its own order.
 
    A rank cannot know that a backward pass is the last one before the step. So the step compares the
    gradients with those that were sent, bit by bit. If they differ on any rank, because of another
@@ -72228,170 +73133,78 @@ DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t,
    started, drop them, and sum as if nothing had been sent. Two such steps in a row end the use of
    buckets. Attached gradients are those of this rank until the step writes the sums. */
 #ifdef DEVTENSOR_LINES
-#line 19 "src/7_train/dvt_buckets.c"
+#line 21 "src/7_train/dvt_buckets.c"
 #endif
 
 #if defined(DEVTENSOR_MPI)
 static dvti_buckets *dvti_buckets_list;
 
-/* ---- one bucket ---- */
-static void dvti_bucket_clear(dvti_bucket *b) {
-	dvti_ranks_land(b->slices);
-	dvti_ranks_land(b->sums);
-	dvti_ranks_land(b->sent);
-	b->slices = b->sums = b->sent = NULL;
-	dvti_disown(b->own);
-	dvti_disown(b->sum);
-	dvti_disown(b->result);
-	b->own = b->sum = b->result = NULL;
-	dvti_free(b->in);
-	b->in = NULL;
-	b->missing = b->end - b->first;
-}
-
-DVTI_FN dvt_array *dvti_bucket_array(const char *function, const dvti_bucket *b) {
-	return (dvt_array *)dvti_own(dvti_array_new(function, DVT_SHAPE(b->size), b->dtype, dvt_cpu()));
-}
-
-DVTI_FN bool dvti_bucket_pack(const char *function, dvti_bucket *b, const dvti_bucket_leaf *leaf,
-							  dvt_array *gradient) {
-	dvt_array *view;
-	if (!b->own)
-		b->own = dvti_bucket_array(function, b);
-	view = b->own ? dvt_slice(b->own, 0, leaf->at, leaf->at + dvt_size(gradient), 1) : NULL;
-	view = view ? dvt_reshape(view, gradient->shape) : NULL;
-	return view && dvt_copy_into(view, gradient);
-}
-
-/* How memory is divided among the messages to or from the ranks. */
-typedef enum dvti_bucket_layout {
-	DVTI_BUCKET_WHOLE, /* the bucket: each rank has its slice */
-	DVTI_BUCKET_ROWS,  /* this rank's slice, once for each rank */
-	DVTI_BUCKET_ONE    /* this rank's slice, the same for all */
-} dvti_bucket_layout;
-
-static void dvti_bucket_messages(const dvti_bucket *b, dvti_message *message, char *at,
-								 dvti_bucket_layout layout) {
-	const int64_t size = dvt_dtype_size(b->dtype);
-	const int rank = dvt_rank();
-	const int64_t own = dvti_rank_row(b->size, rank + 1) - dvti_rank_row(b->size, rank);
-	int r;
-	for (r = 0; r < dvt_num_ranks() && at; r++) {
-		const int64_t first = dvti_rank_row(b->size, r), end = dvti_rank_row(b->size, r + 1);
-		message[r].at = at + (layout == DVTI_BUCKET_WHOLE  ? first * size
-							  : layout == DVTI_BUCKET_ROWS ? r * own * size
-														   : 0);
-		message[r].bytes = (layout == DVTI_BUCKET_WHOLE ? end - first : own) * size;
-	}
-}
-
-/* Starts messages from `out` and to `in`; NULL: none. */
-static dvti_flight *dvti_bucket_post(const char *function, const dvti_bucket *b, int tag, char *out,
-									 dvti_bucket_layout out_layout, char *in,
-									 dvti_bucket_layout in_layout) {
-	const size_t n = (size_t)dvt_num_ranks();
-	dvti_message *message = (dvti_message *)dvti_alloc_zero(2 * n * sizeof *message);
-	dvti_flight *flight;
-	if (!message) {
-		dvti_fail_memory(function, (int64_t)(2 * n * sizeof *message));
-		return NULL;
-	}
-	dvti_bucket_messages(b, message, out, out_layout);
-	dvti_bucket_messages(b, message + n, in, in_layout);
-	flight = dvti_ranks_post(function, tag, message, message + n);
-	dvti_free(message);
-	return flight;
-}
-
-/* Sends the slices of a packed bucket, and expects those of the other ranks and all sums. */
-static bool dvti_bucket_start(const char *function, dvti_bucket *b, int number) {
-	const int64_t size = dvt_dtype_size(b->dtype);
-	const int64_t first = dvti_rank_row(b->size, dvt_rank()) * size;
-	const int64_t own = dvti_rank_row(b->size, dvt_rank() + 1) * size - first;
-	char *from;
-	b->in = (char *)dvti_alloc((size_t)(own * dvt_num_ranks()));
-	b->result = dvti_bucket_array(function, b);
-	if (b->result && !b->in)
-		dvti_fail_memory(function, own * dvt_num_ranks());
-	if (!b->result || !b->in)
-		return false;
-	from = (char *)dvt_data(b->own);
-	if (own)
-		memcpy(b->in + own * dvt_rank(), from + first, (size_t)own);
-	b->slices = dvti_bucket_post(function, b, 2 * number + 1, from, DVTI_BUCKET_WHOLE, b->in,
-								 DVTI_BUCKET_ROWS);
-	if (b->slices)
-		b->sums = dvti_bucket_post(function, b, 2 * number + 2, NULL, DVTI_BUCKET_ONE,
-								   (char *)dvt_data(b->result), DVTI_BUCKET_WHOLE);
-	return b->sums != NULL;
-}
-
-/* Adds the slices that have arrived, and sends the sum. */
-static bool dvti_bucket_add(const char *function, dvti_bucket *b, int number) {
-	const int64_t size = dvt_dtype_size(b->dtype), first = dvti_rank_row(b->size, dvt_rank());
-	const int64_t length = dvti_rank_row(b->size, dvt_rank() + 1) - first;
-	b->sum = dvti_ranks_add(function, b->dtype, length, b->in);
-	if (!b->sum)
-		return false;
-	if (length)
-		memcpy((char *)dvt_data(b->result) + first * size, dvt_data(b->sum),
-			   (size_t)(length * size));
-	b->sent = dvti_bucket_post(function, b, 2 * number + 2, (char *)dvt_data(b->sum),
-							   DVTI_BUCKET_ONE, NULL, DVTI_BUCKET_WHOLE);
-	return b->sent != NULL;
-}
-
 /* ---- all buckets of a trainer ---- */
-/* Moves the buckets on as far as messages have arrived. */
-static bool dvti_buckets_move(const char *function, dvti_buckets *o) {
+DVTI_FN dvt_status dvti_buckets_move(const char *function, dvti_buckets *o, int most, bool wait) {
+	const dvti_bucket_transport *way = o->transport;
+	dvti_bucket *b = o->bucket;
 	dvt_status status = DVT_OK;
-	while (o->added < o->started &&
-		   dvti_ranks_arrived(function, o->bucket[o->added].slices, &status)) {
-		if (!dvti_bucket_add(function, &o->bucket[o->added], o->number))
-			return false;
+	most = DVTI_MIN(most, o->packed);
+	/* `wait` is for the first stage that is not complete. Then the others get their turn again. */
+	for (; o->started < most && way->start(function, &b[o->started], o->number, wait, &status);
+		 wait = false)
+		o->started++;
+	wait = wait && o->started == most;
+	for (; status == DVT_OK && o->added < o->started &&
+		   way->add(function, &b[o->added], o->number, wait, &status);
+		 wait = false)
 		o->added++;
-	}
-	while (status == DVT_OK && o->complete < o->added &&
-		   dvti_ranks_arrived(function, o->bucket[o->complete].sums, &status) &&
-		   dvti_ranks_arrived(function, o->bucket[o->complete].sent, &status))
+	wait = wait && o->added == most;
+	for (; status == DVT_OK && o->complete < o->added &&
+		   way->finish(function, &b[o->complete], o->number, wait, &status);
+		 wait = false)
 		o->complete++;
-	return status == DVT_OK;
+	return status;
 }
 
-DVTI_FN bool dvti_buckets_start_next(const char *function, dvti_buckets *o) {
-	if (!dvti_bucket_start(function, &o->bucket[o->started], o->number))
+DVTI_FN bool dvti_buckets_prepare_next(const char *function, dvti_buckets *o) {
+	dvti_bucket *b = &o->bucket[o->packed];
+	if (!dvti_bucket_sum(function, o, b) || !o->transport->prepare(function, b, o->ctxs.ctx[0]))
 		return false;
-	o->started++;
+	o->packed++;
 	return true;
 }
 
-DVTI_FN dvt_status dvti_buckets_await(const char *function, dvti_buckets *o) {
-	dvt_status status = DVT_OK;
-	for (; o->added < o->started && status == DVT_OK; o->added += status == DVT_OK) {
-		status = dvti_ranks_await(function, o->bucket[o->added].slices);
-		if (status == DVT_OK && !dvti_bucket_add(function, &o->bucket[o->added], o->number))
-			status = dvti_failure();
+static void dvti_bucket_clear(const dvti_buckets *o, dvti_bucket *b) {
+	int k;
+	o->transport->clear(b);
+	for (k = 0; k < o->ctxs.n; k++) {
+		dvti_disown(b->own[k]);
+		b->own[k] = NULL;
 	}
-	for (; o->complete < o->added && status == DVT_OK; o->complete += status == DVT_OK) {
-		status = dvti_ranks_await(function, o->bucket[o->complete].sums);
-		if (status == DVT_OK)
-			status = dvti_ranks_await(function, o->bucket[o->complete].sent);
-	}
-	return status;
+	dvti_disown(b->total);
+	b->total = NULL;
+	b->missing = (b->end - b->first) * o->ctxs.n;
 }
 
 DVTI_FN void dvti_buckets_reset(dvti_buckets *o) {
 	int i;
 	for (i = 0; i < o->n_buckets; i++)
-		dvti_bucket_clear(&o->bucket[i]);
+		dvti_bucket_clear(o, &o->bucket[i]);
 	for (i = 0; i < o->n; i++)
-		o->leaf[i].heard = false;
-	o->heard = o->started = o->added = o->complete = 0;
+		o->leaf[i].heard = 0;
+	o->heard = o->packed = o->started = o->added = o->complete = 0;
 	o->changed = false;
 }
 
 DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o) {
+	int i;
 	dvti_buckets_reset(o);
+	for (i = 0; i < o->n_buckets; i++) {
+		dvti_fetch_end(o->bucket[i].fetch);
+		dvti_free(o->bucket[i].own);
+	}
+	for (i = 0; o->check && i < o->ctxs.n; i++) {
+		dvti_fetch_end(o->check[i].fetch);
+		dvti_disown(o->check[i].result);
+	}
+	dvti_free(o->check);
+	o->check = NULL;
 	o->n_buckets = 0;
 }
 
@@ -72404,26 +73217,43 @@ static void dvti_buckets_destroy(dvti_buckets *o) {
 	dvti_free(o);
 }
 
-DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
-	dvti_buckets *o;
-	const size_t n = (size_t)t->n;
-	int i;
-	if (t->buckets)
+/* Allocates the list of weights for a number of contexts. */
+static dvt_status dvti_buckets_make_weights(const char *function, dvti_buckets *o, int contexts) {
+	const size_t n = (size_t)o->n * (size_t)contexts;
+	dvti_bucket_weight *weight;
+	size_t at;
+	if (o->weight && (size_t)o->n_weights == n)
 		return DVT_OK;
+	weight = (dvti_bucket_weight *)dvti_alloc_zero(n * sizeof *weight);
+	if (!weight)
+		return dvti_fail_memory(function, (int64_t)(n * sizeof *weight));
+	for (at = 0; at < n; at++) {
+		weight[at].i = (int)at / contexts;
+		weight[at].k = (int)at % contexts;
+	}
+	dvti_free(o->weight);
+	o->weight = weight;
+	o->n_weights = (int)n;
+	return DVT_OK;
+}
+
+DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
+	dvti_buckets *o = t->buckets;
+	const size_t n = (size_t)t->n;
+	if (o)
+		return dvti_buckets_make_weights(function, o, t->ctxs.n);
 	o = (dvti_buckets *)dvti_alloc_zero(sizeof *o);
 	if (o) {
 		o->leaf = (dvti_bucket_leaf *)dvti_alloc_zero(n * sizeof *o->leaf);
-		o->weight = (dvti_bucket_weight *)dvti_alloc_zero(n * sizeof *o->weight);
 		o->order = (int *)dvti_alloc_zero(n * sizeof *o->order);
+		o->n = t->n;
 	}
-	if (!o || !o->leaf || !o->weight || !o->order) {
+	if (!o || !o->leaf || !o->order ||
+		dvti_buckets_make_weights(function, o, t->ctxs.n) != DVT_OK) {
 		if (o)
 			dvti_buckets_destroy(o);
 		return dvti_fail_memory(function, (int64_t)(sizeof *o + n * sizeof *o->leaf));
 	}
-	for (i = 0; i < t->n; i++)
-		o->weight[i].i = i;
-	o->n = t->n;
 	o->off_bytes = -1;
 	o->listed = true;
 	o->next = dvti_buckets_list;
@@ -72454,7 +73284,8 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 	dvt_status status = DVT_OK;
 	dvti_buckets *o;
 	for (o = dvti_buckets_list; o && status == DVT_OK; o = o->next)
-		status = dvti_buckets_await(function, o);
+		while (o->complete < o->started && status == DVT_OK)
+			status = dvti_buckets_move(function, o, o->started, true);
 	while (status == DVT_OK && (o = dvti_buckets_list) != NULL) {
 		dvti_buckets_list = o->next;
 		o->listed = false;
@@ -72467,9 +73298,9 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 }
 
 /* ---- while backward runs ---- */
-/* Returns the number of the parameter with this weight; -1: none. */
-static int dvti_buckets_find(const dvti_buckets *o, const dvt_array *weight) {
-	int low = 0, high = o->n;
+/* Returns the entry of this weight; NULL: none. */
+static const dvti_bucket_weight *dvti_buckets_find(const dvti_buckets *o, const dvt_array *weight) {
+	int low = 0, high = o->n_weights;
 	while (low < high) {
 		const int middle = low + (high - low) / 2;
 		if ((uintptr_t)o->weight[middle].weight < (uintptr_t)weight)
@@ -72477,27 +73308,37 @@ static int dvti_buckets_find(const dvti_buckets *o, const dvt_array *weight) {
 		else
 			high = middle;
 	}
-	return low < o->n && o->weight[low].weight == weight ? o->weight[low].i : -1;
+	return low < o->n_weights && o->weight[low].weight == weight ? &o->weight[low] : NULL;
 }
 
-/* Packs a complete gradient, and starts the bucket that it completes. */
-static bool dvti_buckets_take(const char *function, dvti_buckets *o, int i, dvt_array *gradient) {
+/* Records that a gradient is complete on a context. Returns false if it was so before. */
+static bool dvti_buckets_mark(dvti_buckets *o, int i, int k) {
+	const uint32_t all = (uint32_t)(((uint64_t)1 << o->ctxs.n) - 1), one = (uint32_t)1 << k;
+	dvti_bucket_leaf *leaf = &o->leaf[i];
+	if (leaf->heard & one)
+		return false;
+	leaf->heard |= one;
+	if (leaf->heard == all && !o->n_buckets)
+		o->order[o->heard++] = i;
+	return true;
+}
+
+/* Packs a complete gradient, and prepares the bucket that it completes. */
+static bool dvti_buckets_take(const char *function, dvti_buckets *o, int i, int k,
+							  dvt_array *gradient) {
 	dvti_bucket_leaf *leaf = &o->leaf[i];
 	dvti_bucket *b = o->n_buckets && leaf->bucket >= 0 ? &o->bucket[leaf->bucket] : NULL;
-	const bool again = leaf->heard;
-	if (!again && !o->n_buckets)
-		o->order[o->heard++] = i;
-	leaf->heard = true;
-	if (!b || o->changed || leaf->bucket < o->started || gradient->dtype != b->dtype ||
+	const bool first = dvti_buckets_mark(o, i, k);
+	if (!b || o->changed || leaf->bucket < o->packed || gradient->dtype != b->dtype ||
 		leaf->at + dvt_size(gradient) > b->size) {
 		o->changed = o->changed || b != NULL;
 		return true;
 	}
-	if (!dvti_bucket_pack(function, b, leaf, gradient))
+	if (!dvti_bucket_pack(function, o, leaf, k, gradient))
 		return false;
-	b->missing -= !again;
-	while (o->started < o->n_buckets && !o->bucket[o->started].missing)
-		if (!dvti_buckets_start_next(function, o))
+	b->missing -= first;
+	while (o->packed < o->n_buckets && !o->bucket[o->packed].missing)
+		if (!dvti_buckets_prepare_next(function, o))
 			return false;
 	return true;
 }
@@ -72506,14 +73347,13 @@ static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
 							  dvt_array *gradient) {
 	dvt_scope_guard scope = dvt_scope_begin();
 	const dvti_float_mode mode = dvti_float_mode_begin();
-	const bool host = dvti_is_host_memory(dvt_ctx_of(gradient));
+	const dvti_bucket_weight *found;
 	bool good = true;
 	dvti_buckets *o;
-	int i;
 	for (o = dvti_buckets_list; o && good; o = o->next) {
-		i = host && !dvti_atomic_load(&o->orphan) ? dvti_buckets_find(o, leaf) : -1;
-		good = (i < 0 || dvti_buckets_take(function, o, i, gradient)) &&
-			   dvti_buckets_move(function, o);
+		found = dvti_atomic_load(&o->orphan) ? NULL : dvti_buckets_find(o, leaf);
+		good = (!found || dvti_buckets_take(function, o, found->i, found->k, gradient)) &&
+			   dvti_buckets_move(function, o, o->n_buckets, false) == DVT_OK;
 	}
 	dvti_float_mode_end(&mode);
 	dvt_scope_end(&scope);
@@ -72537,7 +73377,7 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 #endif
 /* ==== end dvt_buckets.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 321 "src/devtensor_spine.h"
+#line 325 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -72578,7 +73418,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 323 "src/devtensor_spine.h"
+#line 327 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -73784,7 +74624,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 328 "src/devtensor_spine.h"
+#line 332 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -76249,16 +77089,17 @@ static uint64_t dvti_rank_shapes(const dvt_trainer *t) {
 }
 
 /* Tells all ranks the state of this one. Checks that all sum the same gradients. */
-static dvt_status dvti_ranks_compare(const char *function, const dvt_trainer *t,
+static dvt_status dvti_ranks_compare(const char *function, const dvt_trainer *t, bool fresh_only,
 									 dvti_rank_state *all) {
 	dvti_rank_state own;
 	dvt_status status;
 	int r;
 	memset(&own, 0, sizeof own);
 	own.shapes = dvti_rank_shapes(t);
-	dvti_buckets_report(t, &own);
+	status = dvti_buckets_report(function, t, fresh_only, &own);
 	dvti_rank_devices_report(t, &own);
-	status = dvti_ranks_gather(function, &own, sizeof own, all);
+	if (status == DVT_OK)
+		status = dvti_ranks_gather(function, &own, sizeof own, all);
 	for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
 		if (all[r].shapes != own.shapes)
 			status = dvti_fail(DVT_ERR_VALUE,
@@ -76268,7 +77109,7 @@ static dvt_status dvti_ranks_compare(const char *function, const dvt_trainer *t,
 	return status;
 }
 
-DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
+DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fresh_only) {
 	const int64_t bytes = dvt_num_ranks() * (int64_t)sizeof(dvti_rank_state);
 	dvti_rank_state *all;
 	dvt_status status;
@@ -76281,7 +77122,7 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
 		return dvti_fail_memory(function, bytes);
 	status = dvti_buckets_make(function, t);
 	if (status == DVT_OK)
-		status = dvti_ranks_compare(function, t, all);
+		status = dvti_ranks_compare(function, t, fresh_only, all);
 	for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
 		idle = idle && !all[r].shapes && !all[r].started;
 	if (status == DVT_OK && idle) { /* dvt_trainer_allreduce has summed all */
@@ -76290,6 +77131,8 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
 	}
 	if (status == DVT_OK)
 		status = dvti_buckets_sum(function, t, all, &summed);
+	if (status == DVT_OK && !summed && t->ctxs.n > 1)
+		status = dvti_trainer_sum(function, t, fresh_only);
 	if (status == DVT_OK && !summed)
 		status = dvti_rank_devices_sum(function, t, all, &summed);
 	if (status == DVT_OK && !summed)
@@ -76300,9 +77143,10 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
 	return status;
 }
 #else
-DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
+DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fresh_only) {
 	(void)function;
 	(void)t;
+	(void)fresh_only;
 	return DVT_OK;
 }
 #endif
@@ -76557,8 +77401,7 @@ static dvt_status dvti_mpi_wait(const char *function, dvti_flight *f) {
 					 function, dvti_mpi.rank, limit, i / 2);
 }
 
-/* Returns false, with the error set, after a rank was lost. */
-static bool dvti_mpi_whole(const char *function) {
+DVTI_FN bool dvti_ranks_whole(const char *function) {
 	if (dvti_mpi.lost)
 		dvti_fail(DVT_ERR_RANK_LOST,
 				  "%s: rank %d was lost earlier; start the run again from its last checkpoint",
@@ -76568,7 +77411,7 @@ static bool dvti_mpi_whole(const char *function) {
 
 DVTI_FN dvti_flight *dvti_ranks_post(const char *function, int tag, const dvti_message *send,
 									 const dvti_message *receive) {
-	dvti_flight *f = dvti_mpi_whole(function) ? dvti_flight_new(function) : NULL;
+	dvti_flight *f = dvti_ranks_whole(function) ? dvti_flight_new(function) : NULL;
 	dvt_status status;
 	if (!f)
 		return NULL;
@@ -76584,7 +77427,7 @@ DVTI_FN dvti_flight *dvti_ranks_post(const char *function, int tag, const dvti_m
 DVTI_FN bool dvti_ranks_arrived(const char *function, dvti_flight *f, dvt_status *status) {
 	int open;
 	*status = DVT_OK;
-	if (!dvti_mpi_whole(function)) {
+	if (!dvti_ranks_whole(function)) {
 		*status = dvti_failure();
 		return false;
 	}
@@ -76598,7 +77441,7 @@ DVTI_FN bool dvti_ranks_arrived(const char *function, dvti_flight *f, dvt_status
 
 DVTI_FN dvt_status dvti_ranks_await(const char *function, dvti_flight *f) {
 	dvt_status status;
-	if (!dvti_mpi_whole(function))
+	if (!dvti_ranks_whole(function))
 		return dvti_failure();
 	dvti_mpi.busy = true;
 	status = dvti_mpi_wait(function, f);
@@ -76621,7 +77464,7 @@ DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message 
 	dvt_status status = DVT_OK;
 	dvti_flight *f;
 	int r;
-	if (!dvti_mpi_whole(function))
+	if (!dvti_ranks_whole(function))
 		return dvti_failure();
 	f = dvti_flight_new(function);
 	if (!f)
@@ -76668,11 +77511,12 @@ DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message 
 /* ==== end dvt_mpi.c ==== */
 /* ==== begin src/7_train/dvt_rank_devices.c ==== */
 /* Sums over ranks on their GPUs, where the backend has such sums (NCCL): one GPU of each rank,
-   after the sum over the contexts of the rank. The processes agree by messages: on whether all can
-   take part, and at every step that all are there. The order of additions is that of the
+   after the sum over the contexts of the rank. Buckets are summed while backward runs
+   (dvt_bucket_send.c), all other gradients in the step. The processes agree by messages: on whether
+   all can take part, and at every step that all are there. The order of additions is that of the
    backend. */
 #ifdef DEVTENSOR_LINES
-#line 5 "src/7_train/dvt_rank_devices.c"
+#line 6 "src/7_train/dvt_rank_devices.c"
 #endif
 
 #if defined(DEVTENSOR_MPI)
@@ -76716,6 +77560,14 @@ DVTI_FN void dvti_rank_devices_report(const dvt_trainer *t, dvti_rank_state *sta
 		state->device = DVTI_RANK_HOST;
 	else
 		state->device = g->group ? DVTI_RANK_JOINED : DVTI_RANK_READY;
+}
+
+DVTI_FN bool dvti_rank_devices_joined(const dvti_rank_state *all) {
+	bool joined = dvti_rank_group.group != NULL;
+	int r;
+	for (r = 0; r < dvt_num_ranks(); r++)
+		joined = joined && all[r].device != DVTI_RANK_HOST;
+	return joined;
 }
 
 /* ---- joining ---- */
@@ -76822,32 +77674,67 @@ static dvt_status dvti_rank_devices_lost(const char *function, const char *why) 
 	return status;
 }
 
-/* Waits, because a GPU would wait for a lost rank for ever. */
-static dvt_status dvti_rank_devices_await(const char *function) {
+/* Waits in polls, because a GPU would wait for a lost rank for ever. */
+DVTI_FN dvt_status dvti_rank_devices_done(const char *function, void *ticket, bool wait,
+										  bool *done) {
 	struct dvti_rank_group *g = &dvti_rank_group;
 	const double end = dvti_now() + dvti_ranks_timeout();
 	const char *why = NULL;
 	dvt_status status = DVT_OK;
-	bool done = false;
+	bool open = true;
 	int turns = 0;
-	while (status == DVT_OK && !done && !why && dvti_now() < end) {
-		status = g->sums->done(function, g->device, g->group, &done, &why);
-		if (!done && ++turns > 1000)
+	*done = false;
+	if (!dvti_ranks_whole(function))
+		return dvti_failure();
+	while (status == DVT_OK && !*done && !why && open) {
+		status = g->sums->done(function, g->device, g->group, ticket, done, &why);
+		if (!wait && status == DVT_OK && !why)
+			return DVT_OK;
+		if (!*done && ++turns > 1000)
 			dvti_sleep(20e-6);
+		open = dvti_now() < end;
 	}
-	if (done)
+	if (*done)
 		return DVT_OK;
 	g->sums->leave(g->device, g->group, true);
 	g->group = NULL;
 	g->refused = true;
-	return status == DVT_OK ? dvti_rank_devices_lost(function, why) : status;
+	if (status == DVT_OK)
+		return dvti_rank_devices_lost(function, why);
+	dvti_ranks_break();
+	return status;
 }
 
-static dvt_status dvti_rank_devices_run(const char *function, const dvt_trainer *t) {
+static dvt_status dvti_rank_devices_queue(const char *function, const dvti_reduce_part *part, int n,
+										  void **ticket) {
 	struct dvti_rank_group *g = &dvti_rank_group;
+	if (!dvti_ranks_whole(function))
+		return dvti_failure();
+	return g->sums->sum(function, g->device, g->group, part, n, ticket);
+}
+
+DVTI_FN dvt_status dvti_rank_devices_start(const char *function, const dvt_array *from,
+										   const dvt_array *to, void **ticket) {
+	dvti_reduce_part part;
+	part.dtype = from->dtype;
+	part.count = dvt_size(from);
+	part.at[0] = dvti_view_of(from).data;
+	part.at[1] = dvti_view_of(to).data;
+	return dvti_rank_devices_queue(function, &part, 1, ticket);
+}
+
+DVTI_FN void dvti_rank_devices_forget(void *ticket) {
+	if (ticket)
+		dvti_rank_group.sums->forget(dvti_rank_group.device, ticket);
+}
+
+/* Sums all gradients in the step. */
+static dvt_status dvti_rank_devices_run(const char *function, const dvt_trainer *t) {
 	const size_t bytes = (size_t)t->n * sizeof(dvti_reduce_part);
 	dvti_reduce_part *part = (dvti_reduce_part *)dvti_alloc(bytes);
+	void *ticket = NULL;
 	dvt_status status;
+	bool done;
 	int i, n = 0;
 	if (!part)
 		return dvti_fail_memory(function, (int64_t)bytes);
@@ -76856,12 +77743,16 @@ static dvt_status dvti_rank_devices_run(const char *function, const dvt_trainer 
 			dvt_array *gradient = dvti_trainer_at(t, i, 0)->gradient;
 			part[n].dtype = gradient->dtype;
 			part[n].count = dvt_size(gradient);
-			part[n++].at[0] = dvti_view_of(gradient).data;
+			part[n].at[0] = part[n].at[1] = dvti_view_of(gradient).data;
 			dvti_written(gradient);
+			n++;
 		}
-	status = g->sums->sum(function, g->device, g->group, part, n);
+	status = dvti_rank_devices_queue(function, part, n, &ticket);
 	dvti_free(part);
-	return status == DVT_OK ? dvti_rank_devices_await(function) : status;
+	if (status == DVT_OK)
+		status = dvti_rank_devices_done(function, ticket, true, &done);
+	dvti_rank_devices_forget(ticket);
+	return status;
 }
 
 DVTI_FN dvt_status dvti_rank_devices_sum(const char *function, dvt_trainer *t,
@@ -77539,7 +78430,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 344 "src/devtensor_spine.h"
+#line 348 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -77596,7 +78487,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 347 "src/devtensor_spine.h"
+#line 351 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -78127,7 +79018,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 351 "src/devtensor_spine.h"
+#line 355 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

@@ -91,11 +91,14 @@ DVT_API dvt_status dvt_barrier_ranks(void);
 DVT_API int64_t dvt_rank_bytes(void);
 /* Sets the bytes of the buckets in which a trainer sends gradients while backward runs, 4 MiB by
    default. 0: it sends them in the step. The bits of the sums do not depend on it. From the third
-   step on, a bucket is sent when backward has completed its gradients; dvt_param_grad is that of
-   this rank until the step. Gradients that backward adds (DVT_GRAD_ADD), those of parts and those
-   of GPUs are sent in the step. If a gradient changes before the step, because backward runs again
-   or the program writes it, the step sends all again. After two such steps in a row, gradients are
+   step on, a bucket is sent when backward has completed its gradients on all contexts of the
+   process; dvt_param_grad is that of this rank until the step. GPUs copy a bucket to host memory,
+   or sum it with NCCL, while they compute. Gradients that backward adds (DVT_GRAD_ADD) and those of
+   parts are sent in the step. If a gradient changes before the step, because backward runs again or
+   the program writes it, the step sends all again. After two such steps in a row, gradients are
    sent in the step until this function sets another value. The value of rank 0 counts, but 0 on any
    rank counts for all.
+   Copies: never. Later backward passes copy gradients to buckets on their contexts, and buckets of
+   GPUs to host memory.  Waits: no, and neither does backward for other ranks.
    Errors: RANGE (negative). dvt_backward may fail with RANK_LOST while it sends. */
 DVT_API dvt_status dvt_trainer_set_bucket_bytes(dvt_trainer *trainer, int64_t bytes);

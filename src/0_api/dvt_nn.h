@@ -402,8 +402,8 @@ typedef struct dvt_loss_scaling {
     bool fixed;              /* keep the scale; steps with overflow are still skipped */
 } dvt_loss_scaling;
 
-/* Sets the options of a net with mixed precision. With DVT_BF16 this adds scale and check. Errors:
-   VALUE (a net without mixed precision), RANGE. */
+/* Sets the options of a net with mixed precision. With DVT_BF16 this adds scale and check.
+   Copies: never.  Waits: no.  Errors: VALUE (a net without mixed precision), RANGE. */
 DVT_API dvt_status dvt_block_set_loss_scaling(dvt_block *net, const dvt_loss_scaling *options);
 
 /* The state of mixed precision. */

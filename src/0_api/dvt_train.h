@@ -69,7 +69,8 @@ typedef struct dvt_optimizer_desc {
     int states;       /* state arrays per parameter, 0 to DVT_OPTIMIZER_STATES */
     /* Required. Called once per step for every copy of a parameter, in a scope of its own and not
        recorded. Any result but DVT_OK, or an error that is not cleared, ends the trainer's step.
-       Earlier changes of that step remain. */
+       Earlier changes of that step remain. The failed update does not count: this parameter, those
+       behind it and dvt_trainer_steps keep their numbers. */
     dvt_status (*step)(void *user, const dvt_optimizer_step *step);
     void *user;
 } dvt_optimizer_desc;

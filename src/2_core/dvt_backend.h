@@ -181,12 +181,17 @@ typedef struct dvti_process_sums {
     bool (*name)(char key[DVTI_PROCESS_KEY_BYTES]);
     /* Joins a group, and waits for all n processes. NULL: a message was logged. */
     void *(*join)(dvti_device *device, const char key[DVTI_PROCESS_KEY_BYTES], int rank, int n);
-    /* Queues sums of the arrays at[0] into each of them; all processes get the same bits. */
+    /* Starts sums of the arrays at[0] into at[1], which may be the same, behind the work queued so
+       far. Later work does not wait for them. All processes get the same bits if they start the
+       same sums in the same order. Nothing may write or release the arrays before the sums are
+       done. *ticket names them; `forget` frees it. */
     dvt_status (*sum)(const char *function, dvti_device *device, void *group,
-                      const dvti_reduce_part *part, int n_parts);
-    /* Sets *done when the sums are complete, and *why when another process has failed. */
-    dvt_status (*done)(const char *function, dvti_device *device, void *group, bool *done,
-                       const char **why);
+                      const dvti_reduce_part *part, int n_parts, void **ticket);
+    /* Sets *done when the sums are complete, and *why when another process has failed. Work that is
+       queued later may use the arrays. */
+    dvt_status (*done)(const char *function, dvti_device *device, void *group, void *ticket,
+                       bool *done, const char **why);
+    void (*forget)(dvti_device *device, void *ticket);
     /* Frees the group. `abort`: without the other processes, in the middle of sums. */
     void (*leave)(dvti_device *device, void *group, bool abort);
 } dvti_process_sums;
@@ -215,6 +220,20 @@ typedef struct dvti_page_locked {
     void (*settle)(dvti_device *device, void *mark); /* waits for a mark and drops it */
     void (*drop)(dvti_device *device, void *mark);
 } dvti_page_locked;
+
+/* Copies to host memory that the caller polls. */
+typedef struct dvti_fetches {
+    /* Makes a fetch of up to `bytes` bytes, and sets *at to the memory that receives them. NULL
+       with the error set. */
+    void *(*make)(dvti_device *device, const char *function, int64_t bytes, char **at);
+    /* Queues a copy behind the work so far; later work does not wait for it. Nothing may write or
+       release `src` before it is done. A fetch makes one copy at a time. */
+    dvt_status (*start)(dvti_device *device, void *fetch, const void *src, int64_t bytes);
+    /* Sets *done when the bytes have arrived. `wait`: waits for that. */
+    dvt_status (*poll)(dvti_device *device, void *fetch, bool wait, bool *done);
+    /* Frees the memory, after the copy. */
+    void (*end)(dvti_device *device, void *fetch);
+} dvti_fetches;
 
 /* The functions of a device. All up to `wait` are required. A function that does not return DVT_OK
    has set the message by dvti_fail. */
@@ -268,6 +287,8 @@ typedef struct dvti_backend {
     const dvti_process_sums *(*process_sums)(void);
     const dvti_marks *(*marks)(void);        /* NULL: the queue is always empty */
     const dvti_page_locked *(*pinned)(void); /* NULL: all host memory is alike */
+    /* Copies that are polled. NULL: downloads wait. */
+    const dvti_fetches *(*fetches)(void);
 } dvti_backend;
 
 /* A kind of device in this build. Any thread may call any function at any time, but the library

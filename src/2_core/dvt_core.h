@@ -286,6 +286,18 @@ DVTI_FN dvt_status dvti_all_reduce(const char *function, dvti_device *const *dev
 /* Copies elements of x's dtype in C order from host memory to x, on any context. Does not
    record. */
 DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const void *src);
+/* Copies of contiguous arrays to host memory that the caller polls (dvt_fetch.c). */
+typedef struct dvti_fetch dvti_fetch;
+/* Makes a fetch of up to `bytes` bytes. NULL with the error set. */
+DVTI_FN dvti_fetch *dvti_fetch_new(const char *function, dvt_ctx ctx, int64_t bytes);
+/* Queues the copy. x must stay, and no one may write it, until it is done. */
+DVTI_FN dvt_status dvti_fetch_start(const char *function, dvti_fetch *f, dvt_array *x);
+/* Returns whether the bytes have arrived. Changes *status only on errors. */
+DVTI_FN bool dvti_fetch_done(dvti_fetch *f, bool wait, dvt_status *status);
+/* Returns the memory, which stays the same. */
+DVTI_FN char *dvti_fetch_bytes(const dvti_fetch *f);
+/* Frees it after a copy in progress. NULL: does nothing. */
+DVTI_FN void dvti_fetch_end(dvti_fetch *f);
 /* Reads all elements in C order, converted to `dtype`, into host memory. Waits. Counts as an
    implicit read (see dvt_transfer_guard). */
 DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst);

@@ -83,6 +83,7 @@ static const dvti_backend dvti_meta_backend = {"meta",
                                                NULL,
                                                NULL,
                                                NULL,
+                                               NULL,
                                                NULL};
 
 static void dvti_meta_describe(int index, const dvti_device *device, dvt_device_info *out) {

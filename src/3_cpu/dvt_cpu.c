@@ -203,6 +203,7 @@ static dvt_status dvti_cpu_open(dvti_device *device, int index) {
                                          NULL,
                                          NULL,
                                          NULL,
+                                         NULL,
                                          NULL};
     (void)index;
     dvti_heap_open(&dvti_cpu_heap);

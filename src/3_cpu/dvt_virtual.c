@@ -163,6 +163,82 @@ static dvt_status dvti_virtual_download(dvti_device *device, void *dst, const vo
     return DVT_OK;
 }
 
+/* ---- copies that are polled ---- */
+typedef struct dvti_virtual_fetch {
+    char *at;
+    int64_t number; /* of the command that copies */
+} dvti_virtual_fetch;
+
+static void *dvti_virtual_fetch_make(dvti_device *device, const char *function, int64_t bytes,
+                                     char **at) {
+    dvti_virtual_fetch *fetch = (dvti_virtual_fetch *)dvti_alloc(sizeof *fetch + (size_t)bytes);
+    (void)device;
+    if (!fetch) {
+        dvti_fail_memory(function, bytes);
+        return NULL;
+    }
+    fetch->number = 0;
+    *at = fetch->at = (char *)(fetch + 1);
+    return fetch;
+}
+
+static dvt_status dvti_virtual_fetch_start(dvti_device *device, void *fetch, const void *src,
+                                           int64_t bytes) {
+    dvti_virtual *v = dvti_virtual_of(device);
+    dvti_virtual_fetch *f = (dvti_virtual_fetch *)fetch;
+    dvt_status status = dvti_virtual_usable(device, "download");
+    dvti_command *command;
+    dvt_virtual_model model;
+    double seconds = 0;
+    if (status != DVT_OK)
+        return status;
+    if (dvti_model(&model)) {
+        seconds = dvti_model_copy(&model, bytes);
+        dvti_virtual_book(v, *dvti_model_clock(), seconds);
+    }
+    if (!v->threaded) {
+        memcpy(f->at, src, (size_t)bytes);
+        return DVT_OK;
+    }
+    command = dvti_virtual_slot(v, DVTI_COMMAND_COPY);
+    command->dst = f->at;
+    command->src = src;
+    command->size = bytes;
+    command->seconds = seconds;
+    f->number = dvti_virtual_put(v);
+    return DVT_OK;
+}
+
+static dvt_status dvti_virtual_fetch_poll(dvti_device *device, void *fetch, bool wait, bool *done) {
+    dvti_virtual *v = dvti_virtual_of(device);
+    const dvti_virtual_fetch *f = (const dvti_virtual_fetch *)fetch;
+    dvt_status status = dvti_virtual_usable(device, "download");
+    bool failed;
+    *done = false;
+    if (status != DVT_OK)
+        return status;
+    if (wait)
+        dvti_virtual_await(v, f->number);
+    dvti_mutex_lock(&v->lock);
+    *done = v->completed >= f->number;
+    failed = v->pending != DVT_OK;
+    dvti_mutex_unlock(&v->lock);
+    return *done && failed ? dvti_virtual_wait(device) : DVT_OK;
+}
+
+static void dvti_virtual_fetch_end(dvti_device *device, void *fetch) {
+    dvti_virtual *v = dvti_virtual_of(device);
+    if (!dvti_virtual_forked(v))
+        dvti_virtual_await(v, ((const dvti_virtual_fetch *)fetch)->number);
+    dvti_free(fetch);
+}
+
+static const dvti_fetches *dvti_virtual_fetches(void) {
+    static const dvti_fetches fetches = {dvti_virtual_fetch_make, dvti_virtual_fetch_start,
+                                         dvti_virtual_fetch_poll, dvti_virtual_fetch_end};
+    return &fetches;
+}
+
 static dvt_status dvti_virtual_copy_from(dvti_device *device, void *dst, dvti_device *from,
                                          const void *src, int64_t bytes) {
     dvti_virtual *v = dvti_virtual_of(device), *source = dvti_virtual_of(from);
@@ -303,7 +379,8 @@ static const dvti_backend dvti_virtual_backend = {"virtual",
                                                   dvti_virtual_settle,
                                                   NULL,
                                                   dvti_virtual_marks,
-                                                  NULL};
+                                                  NULL,
+                                                  dvti_virtual_fetches};
 
 /* ---- opening and closing ---- */
 static dvt_status dvti_virtual_open(dvti_device *device, int index) {

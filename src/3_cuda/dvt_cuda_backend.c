@@ -282,7 +282,8 @@ DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
                                          dvti_cuda_settle_borrowed,
                                          dvti_cuda_process_sums,
                                          dvti_cuda_marks,
-                                         dvti_cuda_page_locked};
+                                         dvti_cuda_page_locked,
+                                         dvti_cuda_fetches};
     return &backend;
 }
 

@@ -1,18 +1,17 @@
 /* Sums the gradients over the contexts by the devices' own all-reduce, where they have one. */
 #include "7_train/dvt_train_internal.h"
 
-/* Lists the devices of the contexts. Returns false when two contexts share a device. */
-static bool dvti_reduce_devices(const dvt_trainer *t, int i, dvti_device **device) {
+DVTI_FN bool dvti_arrays_can_all_reduce(dvt_array *const *array, int n, dvti_device **device) {
     int k, j;
-    if (t->ctxs.n < 2 || t->ctxs.n > DVT_MAX_GPUS)
+    if (n < 2 || n > DVT_MAX_GPUS)
         return false;
-    for (k = 0; k < t->ctxs.n; k++) {
-        device[k] = dvti_trainer_at(t, i, k)->gradient->storage->device;
+    for (k = 0; k < n; k++) {
+        device[k] = array[k]->storage->device;
         for (j = 0; j < k; j++)
             if (device[j] == device[k])
                 return false;
     }
-    return true;
+    return dvti_can_all_reduce(device, n);
 }
 
 /* Describes the parts of one gradient. Returns false unless every copy takes part and is
@@ -33,14 +32,16 @@ static bool dvti_reduce_part_of(const dvt_trainer *t, int i, bool fresh_only,
 
 DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t, bool fresh_only,
                                      dvt_status *status) {
+    dvt_array *gradient[DVT_MAX_CONTEXTS];
     dvti_device *device[DVT_MAX_GPUS];
     dvti_reduce_part *part;
-    int first = 0, n = 0, i;
+    int first = 0, n = 0, i, k;
     bool fits = true;
     while (first < t->n && !dvti_trainer_counts(t, first, 0, false))
         first++;
-    if (first == t->n || !dvti_reduce_devices(t, first, device) ||
-        !dvti_can_all_reduce(device, t->ctxs.n))
+    for (k = 0; first < t->n && k < t->ctxs.n; k++)
+        gradient[k] = dvti_trainer_at(t, first, k)->gradient;
+    if (first == t->n || !dvti_arrays_can_all_reduce(gradient, t->ctxs.n, device))
         return false;
     part = (dvti_reduce_part *)dvti_alloc((size_t)t->n * sizeof *part);
     if (!part) /* the other method needs no memory */

@@ -13,77 +13,73 @@ static bool dvti_bucket_sums(const dvt_trainer *t, int i) {
     return t->trained[i].taken && !t->trained[i].summed;
 }
 
-/* Returns whether a gradient has the bits that were packed. */
-static bool dvti_bucket_holds(const dvti_bucket *b, const dvti_bucket_leaf *leaf,
-                              dvt_array *gradient) {
-    const int64_t size = dvt_dtype_size(b->dtype);
-    return dvt_is_contiguous(gradient) && dvti_is_host_memory(dvt_ctx_of(gradient)) &&
-           (!dvt_size(gradient) || memcmp((const char *)dvt_data(b->own) + leaf->at * size,
-                                          dvt_data(gradient), (size_t)dvt_nbytes(gradient)) == 0);
+/* Returns whether the packed gradients are those of the step's plan: one gradient of every context
+   for each parameter. */
+static bool dvti_buckets_fit(const dvt_trainer *t, uint64_t shapes, bool fresh_only) {
+    const dvti_buckets *o = t->buckets;
+    bool fits = o->n_buckets > 0 && o->shapes == shapes && !o->changed &&
+                dvti_same_ctxs(&o->ctxs, &t->ctxs);
+    int i, k;
+    for (i = 0; i < t->n; i++)
+        for (k = 0; k < t->ctxs.n && fits; k++)
+            fits = !dvti_bucket_sums(t, i) || dvti_trainer_counts(t, i, k, fresh_only);
+    return fits;
 }
 
-DVTI_FN void dvti_buckets_report(const dvt_trainer *t, dvti_rank_state *state) {
+DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *t, bool fresh_only,
+                                       dvti_rank_state *state) {
     dvti_buckets *o = t->buckets;
-    int b, at, i;
+    dvt_status status = DVT_OK;
+    int i;
     if (o->off_bytes != -1 && o->off_bytes != t->bucket_bytes) {
         o->off_bytes = -1;
         o->misses = 0;
     }
-    state->bucket_bytes =
-        o->off_bytes == -1 && t->ctxs.n == 1 && dvti_is_host_memory(t->ctxs.ctx[0])
-            ? t->bucket_bytes
-            : 0;
+    state->bucket_bytes = o->off_bytes == -1 ? t->bucket_bytes : 0;
     for (i = 0; i < t->n; i++)
         if (dvti_bucket_sums(t, i) &&
             dvt_nbytes(dvti_trainer_at(t, i, 0)->gradient) > DVTI_FLIGHT_BYTES)
             state->bucket_bytes = 0;
+    state->same = dvti_buckets_fit(t, state->shapes, fresh_only);
+    if (state->same)
+        status = dvti_buckets_compare(function, t, &state->same);
     state->started = o->started;
     state->heard = o->heard;
-    state->same = o->n_buckets > 0 && o->shapes == state->shapes && !o->changed;
-    for (b = 0; b < o->started && state->same; b++)
-        for (at = o->bucket[b].first; at < o->bucket[b].end && state->same; at++) {
-            i = o->order[at];
-            state->same =
-                dvti_bucket_holds(&o->bucket[b], &o->leaf[i], dvti_trainer_at(t, i, 0)->gradient);
-        }
+    return status;
 }
 
 /* Writes the sums to the gradients. */
-static bool dvti_buckets_write(const char *function, const dvt_trainer *t) {
+static dvt_status dvti_buckets_write(const char *function, const dvt_trainer *t) {
     const dvti_buckets *o = t->buckets;
-    bool good = true;
+    dvt_status status = DVT_OK;
     int b, at, k;
     for (b = 0; b < o->n_buckets; b++)
-        for (at = o->bucket[b].first; at < o->bucket[b].end; at++) {
-            const dvti_bucket_leaf *leaf = &o->leaf[o->order[at]];
-            const char *from = (const char *)dvt_data(o->bucket[b].result) +
-                               leaf->at * dvt_dtype_size(o->bucket[b].dtype);
-            for (k = 0; k < t->ctxs.n && good; k++) {
+        for (at = o->bucket[b].first; at < o->bucket[b].end; at++)
+            for (k = 0; k < t->ctxs.n && status == DVT_OK; k++) {
                 dvti_replica *replica = dvti_trainer_at(t, o->order[at], k);
-                good = dvti_write_host(function, replica->gradient, from) == DVT_OK;
+                status = o->transport->write(function, &o->bucket[b], o->leaf[o->order[at]].at,
+                                             replica->gradient);
                 dvti_written(replica->gradient);
                 replica->weight->grad_holds = DVTI_GRAD_SUM;
             }
-        }
-    return good;
+    return status;
 }
 
-/* Starts the next bucket in the step. With `values`, those of the gradients: backward may have run
-   since some were packed. Otherwise no rank uses them. */
-static bool dvti_buckets_start_late(const char *function, const dvt_trainer *t, bool values) {
+/* Prepares the next bucket in the step. With `values`, those of the gradients: backward may have
+   run since some were packed. Otherwise no rank uses them. */
+static bool dvti_buckets_prepare_late(const char *function, const dvt_trainer *t, bool values) {
     dvti_buckets *o = t->buckets;
-    dvti_bucket *b = &o->bucket[o->started];
-    int at;
-    for (at = b->first; at < b->end && values; at++)
-        if (!dvti_bucket_pack(function, b, &o->leaf[o->order[at]],
-                              dvti_trainer_at(t, o->order[at], 0)->gradient))
-            return false;
-    if (!b->own) {
-        b->own = dvti_bucket_array(function, b);
-        if (!b->own || !dvt_fill(b->own, 0))
+    dvti_bucket *b = &o->bucket[o->packed];
+    int at, k;
+    for (k = 0; k < o->ctxs.n; k++) {
+        for (at = b->first; at < b->end && values; at++)
+            if (!dvti_bucket_pack(function, o, &o->leaf[o->order[at]], k,
+                                  dvti_trainer_at(t, o->order[at], k)->gradient))
+                return false;
+        if (!values && (!dvti_bucket_make(function, o, b, k) || !dvt_fill(b->own[k], 0)))
             return false;
     }
-    return dvti_buckets_start_next(function, o);
+    return dvti_buckets_prepare_next(function, o);
 }
 
 DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
@@ -101,14 +97,16 @@ DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
         return DVT_OK;
     if (o->n_buckets && differs < 0)
         most = o->n_buckets;
-    while (o->started < most)
-        if (!dvti_buckets_start_late(function, t, differs < 0))
+    while (o->packed < most)
+        if (!dvti_buckets_prepare_late(function, t, differs < 0))
             return dvti_failure();
-    status = dvti_buckets_await(function, o);
+    while (o->complete < most && status == DVT_OK)
+        status = dvti_buckets_move(function, o, most, true);
     if (status == DVT_OK && o->n_buckets && differs < 0) {
         o->misses = 0;
-        *summed = dvti_buckets_write(function, t);
-        return *summed ? DVT_OK : dvti_failure();
+        status = dvti_buckets_write(function, t);
+        *summed = status == DVT_OK;
+        return status;
     }
     if (status == DVT_OK && o->n_buckets) {
         dvti_buckets_drop_plan(o);
@@ -135,17 +133,24 @@ static int dvti_bucket_compare(const void *a, const void *b) {
 static void dvti_buckets_look(const dvt_trainer *t) {
     dvti_buckets *o = t->buckets;
     bool sorted = true;
-    int i;
-    for (i = 0; i < t->n; i++) {
-        const int number = o->weight[i].i;
-        const dvt_array *weight =
-            t->trained[number].taken ? dvti_trainer_at(t, number, 0)->weight : NULL;
-        o->weight[i].weight = weight;
-        if (i && (uintptr_t)o->weight[i - 1].weight > (uintptr_t)weight)
+    int at;
+    for (at = 0; at < o->n_weights; at++) {
+        dvti_bucket_weight *entry = &o->weight[at];
+        entry->weight =
+            t->trained[entry->i].taken ? dvti_trainer_at(t, entry->i, entry->k)->weight : NULL;
+        if (at && (uintptr_t)entry[-1].weight > (uintptr_t)entry->weight)
             sorted = false;
     }
     if (!sorted)
-        qsort(o->weight, (size_t)t->n, sizeof *o->weight, dvti_bucket_compare);
+        qsort(o->weight, (size_t)o->n_weights, sizeof *o->weight, dvti_bucket_compare);
+}
+
+/* Returns whether a gradient has been complete on all contexts. */
+static bool dvti_buckets_listed(const dvti_buckets *o, int i) {
+    int at = 0;
+    while (at < o->heard && o->order[at] != i)
+        at++;
+    return at < o->heard;
 }
 
 /* Writes the order of this rank to `out`: first the gradients in the order of their completion,
@@ -157,10 +162,29 @@ static void dvti_buckets_order(const dvt_trainer *t, int32_t *out) {
         if (dvti_bucket_sums(t, o->order[i]))
             out[n++] = o->order[i];
     for (i = t->n - 1; i >= 0; i--)
-        if (dvti_bucket_sums(t, i) && !o->leaf[i].heard)
+        if (dvti_bucket_sums(t, i) && !dvti_buckets_listed(o, i))
             out[n++] = i;
     while (n < t->n)
         out[n++] = -1;
+}
+
+/* Adds an empty bucket. */
+static dvti_bucket *dvti_buckets_add(const char *function, dvti_buckets *o, dvt_dtype dtype,
+                                     int at) {
+    dvti_bucket *b = NULL;
+    dvt_array **own = NULL;
+    if (dvti_grow((void **)&o->bucket, &o->capacity, (size_t)o->n_buckets + 1, sizeof *o->bucket))
+        own = (dvt_array **)dvti_alloc_zero((size_t)o->ctxs.n * sizeof(dvt_array *));
+    if (!own) {
+        dvti_fail_memory(function, (o->n_buckets + 1) * (int64_t)sizeof *o->bucket);
+        return NULL;
+    }
+    b = &o->bucket[o->n_buckets++];
+    memset(b, 0, sizeof *b);
+    b->own = own;
+    b->dtype = dtype;
+    b->first = b->end = at;
+    return b;
 }
 
 /* Adds parameter i to the last bucket, or to a new one. */
@@ -169,68 +193,83 @@ static bool dvti_buckets_append(const char *function, const dvt_trainer *t, int 
     const dvt_array *gradient = dvti_trainer_at(t, i, 0)->gradient;
     dvti_bucket *b = o->n_buckets ? &o->bucket[o->n_buckets - 1] : NULL;
     if (!b || b->dtype != gradient->dtype ||
-        b->size * dvt_dtype_size(b->dtype) + dvt_nbytes(gradient) > o->bytes) {
-        if (!dvti_grow((void **)&o->bucket, &o->capacity, (size_t)o->n_buckets + 1,
-                       sizeof *o->bucket)) {
-            dvti_fail_memory(function, (o->n_buckets + 1) * (int64_t)sizeof *o->bucket);
-            return false;
-        }
-        b = &o->bucket[o->n_buckets++];
-        memset(b, 0, sizeof *b);
-        b->dtype = gradient->dtype;
-        b->first = b->end = at;
-    }
+        b->size * dvt_dtype_size(b->dtype) + dvt_nbytes(gradient) > o->bytes)
+        b = dvti_buckets_add(function, o, gradient->dtype, at);
+    if (!b)
+        return false;
     o->order[at] = i;
     o->leaf[i].bucket = o->n_buckets - 1;
     o->leaf[i].at = b->size;
     b->size += dvt_size(gradient);
     b->end++;
-    b->missing++;
     return true;
 }
 
-/* Makes the plan of rank 0, if all ranks can use one and rank 0 has heard a backward pass. */
-static dvt_status dvti_buckets_new_plan(const char *function, const dvt_trainer *t,
-                                        const dvti_rank_state *all) {
+/* Makes the plan of an order. */
+static bool dvti_buckets_lay_out(const char *function, const dvt_trainer *t,
+                                 const dvti_rank_state *first, const int32_t *order) {
     dvti_buckets *o = t->buckets;
+    int i;
+    o->bytes = first->bucket_bytes;
+    o->shapes = first->shapes;
+    o->number = order[t->n];
+    for (i = 0; i < t->n; i++)
+        o->leaf[i].bucket = -1;
+    for (i = 0; i < t->n && order[i] >= 0; i++)
+        if (!dvti_buckets_append(function, t, order[i], i))
+            return false;
+    return dvti_bucket_pack_begin(function, o);
+}
+
+/* Makes the plan of rank 0, if all ranks can use one and rank 0 has heard a backward pass. Without
+   memory on one rank there is none. */
+static dvt_status dvti_buckets_new_plan(const char *function, const dvt_trainer *t,
+                                        dvti_rank_state *all) {
+    dvti_buckets *o = t->buckets;
+    dvti_attempt attempt;
+    dvt_status status = DVT_OK;
+    dvti_rank_state first = all[0];
     dvt_array *order;
-    int32_t *number;
-    int r, i;
+    char good, *goods = (char *)(void *)all;
+    int r;
     for (r = 0; r < dvt_num_ranks(); r++)
         if (!all[r].bucket_bytes)
             return DVT_OK;
-    if (!all[0].heard)
+    if (!first.heard)
         return DVT_OK;
     order = dvt_empty(DVT_SHAPE(t->n + 1), DVT_I32, dvt_cpu());
     if (!order)
         return dvti_failure();
-    number = (int32_t *)dvt_data(order);
-    number[t->n] = dvti_buckets_plans;
-    dvti_buckets_order(t, number);
+    ((int32_t *)dvt_data(order))[t->n] = dvti_buckets_plans;
+    dvti_buckets_order(t, (int32_t *)dvt_data(order));
     if (dvti_ranks_broadcast(function, order, 0) != DVT_OK)
         return dvti_failure();
-    o->bytes = all[0].bucket_bytes;
-    o->shapes = all[0].shapes;
-    o->number = number[t->n];
-    dvti_buckets_plans = (o->number + 1) % (DVTI_RANK_TAGS / 2 - 1);
-    for (i = 0; i < t->n; i++)
-        o->leaf[i].bucket = -1;
-    for (i = 0; i < t->n && number[i] >= 0; i++)
-        if (!dvti_buckets_append(function, t, number[i], i))
-            return dvti_failure();
-    return DVT_OK;
+    dvti_buckets_plans = (((int32_t *)dvt_data(order))[t->n] + 1) % (DVTI_RANK_TAGS / 2 - 1);
+    attempt = dvti_attempt_begin(); /* the step does not need the plan */
+    good = dvti_buckets_lay_out(function, t, &first, (const int32_t *)dvt_data(order));
+    dvti_attempt_end(&attempt);
+    status = dvti_ranks_gather(function, &good, 1, goods);
+    for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
+        good = good && goods[r];
+    if (!good)
+        dvti_buckets_drop_plan(o);
+    return status;
 }
 
-DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t,
-                                     const dvti_rank_state *all) {
+DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t, dvti_rank_state *all) {
     dvti_buckets *o = t->buckets;
+    const dvti_bucket_transport *transport =
+        dvti_rank_devices_joined(all) ? dvti_bucket_devices() : dvti_bucket_messages();
     dvt_status status = DVT_OK;
     int r;
     for (r = 0; r < dvt_num_ranks() && o->n_buckets; r++)
-        if (!all[r].bucket_bytes || all[0].bucket_bytes != o->bytes)
+        if (!all[r].bucket_bytes || all[0].bucket_bytes != o->bytes || o->transport != transport)
             dvti_buckets_drop_plan(o);
-    if (!o->n_buckets)
+    o->transport = transport;
+    if (!o->n_buckets) {
+        o->ctxs = t->ctxs;
         status = dvti_buckets_new_plan(function, t, all);
+    }
     dvti_buckets_reset(o);
     dvti_buckets_look(t);
     dvti_buckets_reap();

@@ -1,13 +1,15 @@
 /* Sums over ranks while backward runs. Gradients are grouped into buckets, in the order in which
-   backward completes them. A bucket goes through three stages; each backward pass moves all buckets
+   backward completes them. A bucket goes through four stages; each backward pass moves all buckets
    on whenever another gradient is complete, and the step waits for the rest:
 
-     started   own gradients are packed; their slices are on the way to the ranks that add them
-     added     the slices of all ranks have arrived, and the sum is on the way to all ranks
-     complete  the sums of all slices have arrived
+     packed    all contexts of this rank have completed its gradients, whose sum is queued
+     started   it is on the way: messages have slices for the ranks that add them
+     added     messages: the slices of all ranks have arrived, and the sum is on the way to all
+     complete  the sums have arrived
 
-   All ranks start the buckets in one order, so messages match without numbers of their own. The
-   order of additions is that of dvti_ranks_merge, so the bits are equal too.
+   dvt_bucket_pack.c has the first stage, dvt_bucket_send.c the others. All ranks start the buckets
+   in one order, so messages match without numbers of their own. The order of additions is that of
+   dvti_trainer_sum and dvti_ranks_merge, so the bits are equal too; NCCL has its own order.
 
    A rank cannot know that a backward pass is the last one before the step. So the step compares the
    gradients with those that were sent, bit by bit. If they differ on any rank, because of another
@@ -21,164 +23,72 @@
 #if defined(DEVTENSOR_MPI)
 static dvti_buckets *dvti_buckets_list;
 
-/* ---- one bucket ---- */
-static void dvti_bucket_clear(dvti_bucket *b) {
-    dvti_ranks_land(b->slices);
-    dvti_ranks_land(b->sums);
-    dvti_ranks_land(b->sent);
-    b->slices = b->sums = b->sent = NULL;
-    dvti_disown(b->own);
-    dvti_disown(b->sum);
-    dvti_disown(b->result);
-    b->own = b->sum = b->result = NULL;
-    dvti_free(b->in);
-    b->in = NULL;
-    b->missing = b->end - b->first;
-}
-
-DVTI_FN dvt_array *dvti_bucket_array(const char *function, const dvti_bucket *b) {
-    return (dvt_array *)dvti_own(dvti_array_new(function, DVT_SHAPE(b->size), b->dtype, dvt_cpu()));
-}
-
-DVTI_FN bool dvti_bucket_pack(const char *function, dvti_bucket *b, const dvti_bucket_leaf *leaf,
-                              dvt_array *gradient) {
-    dvt_array *view;
-    if (!b->own)
-        b->own = dvti_bucket_array(function, b);
-    view = b->own ? dvt_slice(b->own, 0, leaf->at, leaf->at + dvt_size(gradient), 1) : NULL;
-    view = view ? dvt_reshape(view, gradient->shape) : NULL;
-    return view && dvt_copy_into(view, gradient);
-}
-
-/* How memory is divided among the messages to or from the ranks. */
-typedef enum dvti_bucket_layout {
-    DVTI_BUCKET_WHOLE, /* the bucket: each rank has its slice */
-    DVTI_BUCKET_ROWS,  /* this rank's slice, once for each rank */
-    DVTI_BUCKET_ONE    /* this rank's slice, the same for all */
-} dvti_bucket_layout;
-
-static void dvti_bucket_messages(const dvti_bucket *b, dvti_message *message, char *at,
-                                 dvti_bucket_layout layout) {
-    const int64_t size = dvt_dtype_size(b->dtype);
-    const int rank = dvt_rank();
-    const int64_t own = dvti_rank_row(b->size, rank + 1) - dvti_rank_row(b->size, rank);
-    int r;
-    for (r = 0; r < dvt_num_ranks() && at; r++) {
-        const int64_t first = dvti_rank_row(b->size, r), end = dvti_rank_row(b->size, r + 1);
-        message[r].at = at + (layout == DVTI_BUCKET_WHOLE  ? first * size
-                              : layout == DVTI_BUCKET_ROWS ? r * own * size
-                                                           : 0);
-        message[r].bytes = (layout == DVTI_BUCKET_WHOLE ? end - first : own) * size;
-    }
-}
-
-/* Starts messages from `out` and to `in`; NULL: none. */
-static dvti_flight *dvti_bucket_post(const char *function, const dvti_bucket *b, int tag, char *out,
-                                     dvti_bucket_layout out_layout, char *in,
-                                     dvti_bucket_layout in_layout) {
-    const size_t n = (size_t)dvt_num_ranks();
-    dvti_message *message = (dvti_message *)dvti_alloc_zero(2 * n * sizeof *message);
-    dvti_flight *flight;
-    if (!message) {
-        dvti_fail_memory(function, (int64_t)(2 * n * sizeof *message));
-        return NULL;
-    }
-    dvti_bucket_messages(b, message, out, out_layout);
-    dvti_bucket_messages(b, message + n, in, in_layout);
-    flight = dvti_ranks_post(function, tag, message, message + n);
-    dvti_free(message);
-    return flight;
-}
-
-/* Sends the slices of a packed bucket, and expects those of the other ranks and all sums. */
-static bool dvti_bucket_start(const char *function, dvti_bucket *b, int number) {
-    const int64_t size = dvt_dtype_size(b->dtype);
-    const int64_t first = dvti_rank_row(b->size, dvt_rank()) * size;
-    const int64_t own = dvti_rank_row(b->size, dvt_rank() + 1) * size - first;
-    char *from;
-    b->in = (char *)dvti_alloc((size_t)(own * dvt_num_ranks()));
-    b->result = dvti_bucket_array(function, b);
-    if (b->result && !b->in)
-        dvti_fail_memory(function, own * dvt_num_ranks());
-    if (!b->result || !b->in)
-        return false;
-    from = (char *)dvt_data(b->own);
-    if (own)
-        memcpy(b->in + own * dvt_rank(), from + first, (size_t)own);
-    b->slices = dvti_bucket_post(function, b, 2 * number + 1, from, DVTI_BUCKET_WHOLE, b->in,
-                                 DVTI_BUCKET_ROWS);
-    if (b->slices)
-        b->sums = dvti_bucket_post(function, b, 2 * number + 2, NULL, DVTI_BUCKET_ONE,
-                                   (char *)dvt_data(b->result), DVTI_BUCKET_WHOLE);
-    return b->sums != NULL;
-}
-
-/* Adds the slices that have arrived, and sends the sum. */
-static bool dvti_bucket_add(const char *function, dvti_bucket *b, int number) {
-    const int64_t size = dvt_dtype_size(b->dtype), first = dvti_rank_row(b->size, dvt_rank());
-    const int64_t length = dvti_rank_row(b->size, dvt_rank() + 1) - first;
-    b->sum = dvti_ranks_add(function, b->dtype, length, b->in);
-    if (!b->sum)
-        return false;
-    if (length)
-        memcpy((char *)dvt_data(b->result) + first * size, dvt_data(b->sum),
-               (size_t)(length * size));
-    b->sent = dvti_bucket_post(function, b, 2 * number + 2, (char *)dvt_data(b->sum),
-                               DVTI_BUCKET_ONE, NULL, DVTI_BUCKET_WHOLE);
-    return b->sent != NULL;
-}
-
 /* ---- all buckets of a trainer ---- */
-/* Moves the buckets on as far as messages have arrived. */
-static bool dvti_buckets_move(const char *function, dvti_buckets *o) {
+DVTI_FN dvt_status dvti_buckets_move(const char *function, dvti_buckets *o, int most, bool wait) {
+    const dvti_bucket_transport *way = o->transport;
+    dvti_bucket *b = o->bucket;
     dvt_status status = DVT_OK;
-    while (o->added < o->started &&
-           dvti_ranks_arrived(function, o->bucket[o->added].slices, &status)) {
-        if (!dvti_bucket_add(function, &o->bucket[o->added], o->number))
-            return false;
+    most = DVTI_MIN(most, o->packed);
+    /* `wait` is for the first stage that is not complete. Then the others get their turn again. */
+    for (; o->started < most && way->start(function, &b[o->started], o->number, wait, &status);
+         wait = false)
+        o->started++;
+    wait = wait && o->started == most;
+    for (; status == DVT_OK && o->added < o->started &&
+           way->add(function, &b[o->added], o->number, wait, &status);
+         wait = false)
         o->added++;
-    }
-    while (status == DVT_OK && o->complete < o->added &&
-           dvti_ranks_arrived(function, o->bucket[o->complete].sums, &status) &&
-           dvti_ranks_arrived(function, o->bucket[o->complete].sent, &status))
+    wait = wait && o->added == most;
+    for (; status == DVT_OK && o->complete < o->added &&
+           way->finish(function, &b[o->complete], o->number, wait, &status);
+         wait = false)
         o->complete++;
-    return status == DVT_OK;
+    return status;
 }
 
-DVTI_FN bool dvti_buckets_start_next(const char *function, dvti_buckets *o) {
-    if (!dvti_bucket_start(function, &o->bucket[o->started], o->number))
+DVTI_FN bool dvti_buckets_prepare_next(const char *function, dvti_buckets *o) {
+    dvti_bucket *b = &o->bucket[o->packed];
+    if (!dvti_bucket_sum(function, o, b) || !o->transport->prepare(function, b, o->ctxs.ctx[0]))
         return false;
-    o->started++;
+    o->packed++;
     return true;
 }
 
-DVTI_FN dvt_status dvti_buckets_await(const char *function, dvti_buckets *o) {
-    dvt_status status = DVT_OK;
-    for (; o->added < o->started && status == DVT_OK; o->added += status == DVT_OK) {
-        status = dvti_ranks_await(function, o->bucket[o->added].slices);
-        if (status == DVT_OK && !dvti_bucket_add(function, &o->bucket[o->added], o->number))
-            status = dvti_failure();
+static void dvti_bucket_clear(const dvti_buckets *o, dvti_bucket *b) {
+    int k;
+    o->transport->clear(b);
+    for (k = 0; k < o->ctxs.n; k++) {
+        dvti_disown(b->own[k]);
+        b->own[k] = NULL;
     }
-    for (; o->complete < o->added && status == DVT_OK; o->complete += status == DVT_OK) {
-        status = dvti_ranks_await(function, o->bucket[o->complete].sums);
-        if (status == DVT_OK)
-            status = dvti_ranks_await(function, o->bucket[o->complete].sent);
-    }
-    return status;
+    dvti_disown(b->total);
+    b->total = NULL;
+    b->missing = (b->end - b->first) * o->ctxs.n;
 }
 
 DVTI_FN void dvti_buckets_reset(dvti_buckets *o) {
     int i;
     for (i = 0; i < o->n_buckets; i++)
-        dvti_bucket_clear(&o->bucket[i]);
+        dvti_bucket_clear(o, &o->bucket[i]);
     for (i = 0; i < o->n; i++)
-        o->leaf[i].heard = false;
-    o->heard = o->started = o->added = o->complete = 0;
+        o->leaf[i].heard = 0;
+    o->heard = o->packed = o->started = o->added = o->complete = 0;
     o->changed = false;
 }
 
 DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o) {
+    int i;
     dvti_buckets_reset(o);
+    for (i = 0; i < o->n_buckets; i++) {
+        dvti_fetch_end(o->bucket[i].fetch);
+        dvti_free(o->bucket[i].own);
+    }
+    for (i = 0; o->check && i < o->ctxs.n; i++) {
+        dvti_fetch_end(o->check[i].fetch);
+        dvti_disown(o->check[i].result);
+    }
+    dvti_free(o->check);
+    o->check = NULL;
     o->n_buckets = 0;
 }
 
@@ -191,26 +101,43 @@ static void dvti_buckets_destroy(dvti_buckets *o) {
     dvti_free(o);
 }
 
-DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
-    dvti_buckets *o;
-    const size_t n = (size_t)t->n;
-    int i;
-    if (t->buckets)
+/* Allocates the list of weights for a number of contexts. */
+static dvt_status dvti_buckets_make_weights(const char *function, dvti_buckets *o, int contexts) {
+    const size_t n = (size_t)o->n * (size_t)contexts;
+    dvti_bucket_weight *weight;
+    size_t at;
+    if (o->weight && (size_t)o->n_weights == n)
         return DVT_OK;
+    weight = (dvti_bucket_weight *)dvti_alloc_zero(n * sizeof *weight);
+    if (!weight)
+        return dvti_fail_memory(function, (int64_t)(n * sizeof *weight));
+    for (at = 0; at < n; at++) {
+        weight[at].i = (int)at / contexts;
+        weight[at].k = (int)at % contexts;
+    }
+    dvti_free(o->weight);
+    o->weight = weight;
+    o->n_weights = (int)n;
+    return DVT_OK;
+}
+
+DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
+    dvti_buckets *o = t->buckets;
+    const size_t n = (size_t)t->n;
+    if (o)
+        return dvti_buckets_make_weights(function, o, t->ctxs.n);
     o = (dvti_buckets *)dvti_alloc_zero(sizeof *o);
     if (o) {
         o->leaf = (dvti_bucket_leaf *)dvti_alloc_zero(n * sizeof *o->leaf);
-        o->weight = (dvti_bucket_weight *)dvti_alloc_zero(n * sizeof *o->weight);
         o->order = (int *)dvti_alloc_zero(n * sizeof *o->order);
+        o->n = t->n;
     }
-    if (!o || !o->leaf || !o->weight || !o->order) {
+    if (!o || !o->leaf || !o->order ||
+        dvti_buckets_make_weights(function, o, t->ctxs.n) != DVT_OK) {
         if (o)
             dvti_buckets_destroy(o);
         return dvti_fail_memory(function, (int64_t)(sizeof *o + n * sizeof *o->leaf));
     }
-    for (i = 0; i < t->n; i++)
-        o->weight[i].i = i;
-    o->n = t->n;
     o->off_bytes = -1;
     o->listed = true;
     o->next = dvti_buckets_list;
@@ -241,7 +168,8 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
     dvt_status status = DVT_OK;
     dvti_buckets *o;
     for (o = dvti_buckets_list; o && status == DVT_OK; o = o->next)
-        status = dvti_buckets_await(function, o);
+        while (o->complete < o->started && status == DVT_OK)
+            status = dvti_buckets_move(function, o, o->started, true);
     while (status == DVT_OK && (o = dvti_buckets_list) != NULL) {
         dvti_buckets_list = o->next;
         o->listed = false;
@@ -254,9 +182,9 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 }
 
 /* ---- while backward runs ---- */
-/* Returns the number of the parameter with this weight; -1: none. */
-static int dvti_buckets_find(const dvti_buckets *o, const dvt_array *weight) {
-    int low = 0, high = o->n;
+/* Returns the entry of this weight; NULL: none. */
+static const dvti_bucket_weight *dvti_buckets_find(const dvti_buckets *o, const dvt_array *weight) {
+    int low = 0, high = o->n_weights;
     while (low < high) {
         const int middle = low + (high - low) / 2;
         if ((uintptr_t)o->weight[middle].weight < (uintptr_t)weight)
@@ -264,27 +192,37 @@ static int dvti_buckets_find(const dvti_buckets *o, const dvt_array *weight) {
         else
             high = middle;
     }
-    return low < o->n && o->weight[low].weight == weight ? o->weight[low].i : -1;
+    return low < o->n_weights && o->weight[low].weight == weight ? &o->weight[low] : NULL;
 }
 
-/* Packs a complete gradient, and starts the bucket that it completes. */
-static bool dvti_buckets_take(const char *function, dvti_buckets *o, int i, dvt_array *gradient) {
+/* Records that a gradient is complete on a context. Returns false if it was so before. */
+static bool dvti_buckets_mark(dvti_buckets *o, int i, int k) {
+    const uint32_t all = (uint32_t)(((uint64_t)1 << o->ctxs.n) - 1), one = (uint32_t)1 << k;
+    dvti_bucket_leaf *leaf = &o->leaf[i];
+    if (leaf->heard & one)
+        return false;
+    leaf->heard |= one;
+    if (leaf->heard == all && !o->n_buckets)
+        o->order[o->heard++] = i;
+    return true;
+}
+
+/* Packs a complete gradient, and prepares the bucket that it completes. */
+static bool dvti_buckets_take(const char *function, dvti_buckets *o, int i, int k,
+                              dvt_array *gradient) {
     dvti_bucket_leaf *leaf = &o->leaf[i];
     dvti_bucket *b = o->n_buckets && leaf->bucket >= 0 ? &o->bucket[leaf->bucket] : NULL;
-    const bool again = leaf->heard;
-    if (!again && !o->n_buckets)
-        o->order[o->heard++] = i;
-    leaf->heard = true;
-    if (!b || o->changed || leaf->bucket < o->started || gradient->dtype != b->dtype ||
+    const bool first = dvti_buckets_mark(o, i, k);
+    if (!b || o->changed || leaf->bucket < o->packed || gradient->dtype != b->dtype ||
         leaf->at + dvt_size(gradient) > b->size) {
         o->changed = o->changed || b != NULL;
         return true;
     }
-    if (!dvti_bucket_pack(function, b, leaf, gradient))
+    if (!dvti_bucket_pack(function, o, leaf, k, gradient))
         return false;
-    b->missing -= !again;
-    while (o->started < o->n_buckets && !o->bucket[o->started].missing)
-        if (!dvti_buckets_start_next(function, o))
+    b->missing -= first;
+    while (o->packed < o->n_buckets && !o->bucket[o->packed].missing)
+        if (!dvti_buckets_prepare_next(function, o))
             return false;
     return true;
 }
@@ -293,14 +231,13 @@ static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
                               dvt_array *gradient) {
     dvt_scope_guard scope = dvt_scope_begin();
     const dvti_float_mode mode = dvti_float_mode_begin();
-    const bool host = dvti_is_host_memory(dvt_ctx_of(gradient));
+    const dvti_bucket_weight *found;
     bool good = true;
     dvti_buckets *o;
-    int i;
     for (o = dvti_buckets_list; o && good; o = o->next) {
-        i = host && !dvti_atomic_load(&o->orphan) ? dvti_buckets_find(o, leaf) : -1;
-        good = (i < 0 || dvti_buckets_take(function, o, i, gradient)) &&
-               dvti_buckets_move(function, o);
+        found = dvti_atomic_load(&o->orphan) ? NULL : dvti_buckets_find(o, leaf);
+        good = (!found || dvti_buckets_take(function, o, found->i, found->k, gradient)) &&
+               dvti_buckets_move(function, o, o->n_buckets, false) == DVT_OK;
     }
     dvti_float_mode_end(&mode);
     dvt_scope_end(&scope);

@@ -1,4 +1,4 @@
-/* Internals of sums over ranks while backward runs: dvt_buckets.c, dvt_bucket_step.c. */
+/* Internals of sums over ranks while backward runs: dvt_buckets.c, dvt_bucket_*.c. */
 #ifndef DVTI_BUCKETS_H
 #define DVTI_BUCKETS_H
 #include "7_train/dvt_ranks.h"
@@ -6,25 +6,54 @@
 #if defined(DEVTENSOR_MPI)
 typedef struct dvti_bucket {
     int first, end; /* positions in `order` */
-    int missing;    /* gradients that are not packed yet */
+    int missing;    /* gradients that are not packed yet, on all contexts */
     dvt_dtype dtype;
-    int64_t size;                  /* elements */
-    dvt_array *own, *sum, *result; /* gradients; the sum of this rank's slice; sums: all on cpu() */
-    char *in;                      /* this rank's slice of all ranks */
+    int64_t size;     /* elements */
+    dvt_array **own;  /* for each context, on it: its gradients */
+    dvt_array *total; /* their sum, on the first context: of this rank */
+
+    /* ---- of the transport ---- */
+    dvti_fetch *fetch;       /* NULL: the first context has host memory; kept with the plan */
+    char *in;                /* this rank's slice of all ranks */
+    dvt_array *sum, *result; /* the sum of this rank's slice; sums */
     dvti_flight *slices, *sums, *sent;
+    void *ticket; /* of dvti_rank_devices_start */
 } dvti_bucket;
+
+/* How buckets reach the other ranks, and the sums come back (dvt_bucket_send.c). */
+typedef struct dvti_bucket_transport {
+    /* Begins with a bucket that is packed. Needs no other rank, and waits for nothing. */
+    bool (*prepare)(const char *function, dvti_bucket *b, dvt_ctx ctx);
+    /* Bring a bucket to the next stage; true: it is there. With `wait` they wait for that. They
+       change *status only on errors, which are RANK_LOST when a rank does not answer. `number` is
+       that of the plan. */
+    bool (*start)(const char *function, dvti_bucket *b, int number, bool wait, dvt_status *status);
+    bool (*add)(const char *function, dvti_bucket *b, int number, bool wait, dvt_status *status);
+    bool (*finish)(const char *function, dvti_bucket *b, int number, bool wait, dvt_status *status);
+    /* Writes the sums from element `at` on to a gradient of any context. */
+    dvt_status (*write)(const char *function, const dvti_bucket *b, int64_t at,
+                        dvt_array *gradient);
+    /* Frees the bucket's memory but `fetch`. Nothing is on the way then. */
+    void (*clear)(dvti_bucket *b);
+} dvti_bucket_transport;
 
 /* A parameter of the trainer, and its place in a bucket. */
 typedef struct dvti_bucket_leaf {
-    bool heard; /* its gradient was complete since the last step */
-    int bucket; /* -1: none */
-    int64_t at; /* its first element in the bucket */
+    uint32_t heard; /* bits of contexts: its gradient was complete since the last step */
+    int bucket;     /* -1: none */
+    int64_t at;     /* its first element in the bucket */
 } dvti_bucket_leaf;
 
 typedef struct dvti_bucket_weight {
     const dvt_array *weight; /* compared only */
-    int i;                   /* of the parameter */
+    int i, k;                /* of the parameter, and its context */
 } dvti_bucket_weight;
+
+/* The comparison of the packed buckets with the gradients on a GPU: a bool for each bucket. */
+typedef struct dvti_bucket_check {
+    dvti_fetch *fetch; /* NULL: the context has host memory; kept with the plan */
+    dvt_array *result;
+} dvti_bucket_check;
 
 struct dvti_buckets {
     struct dvti_buckets *next;
@@ -32,14 +61,18 @@ struct dvti_buckets {
     bool listed;                /* in the list; only the thread that joined changes it */
     int n;                      /* parameters of the trainer */
     dvti_bucket_leaf *leaf;     /* n elements */
-    dvti_bucket_weight *weight; /* n elements, by address */
-    int *order;                 /* of parameters: as they were complete, or as the plan has them */
-    int heard;                  /* elements of `order`, while there is no bucket */
+    dvti_bucket_weight *weight; /* n_weights elements, by address */
+    int n_weights;
+    dvt_ctx_list ctxs; /* of the gradients that are heard and packed */
+    int *order;        /* of parameters: as they were complete, or as the plan has them */
+    int heard;         /* elements of `order`, while there is no bucket */
+    const dvti_bucket_transport *transport; /* of the plan */
     dvti_bucket *bucket;
-    size_t capacity; /* of bucket */
-    int n_buckets;   /* 0: no plan */
-    int started, added, complete;
-    bool changed;      /* a gradient was complete again after it was sent */
+    size_t capacity;          /* of bucket */
+    int n_buckets;            /* 0: no plan */
+    dvti_bucket_check *check; /* for each context */
+    int packed, started, added, complete;
+    bool changed;      /* a gradient was complete again after it was packed */
     int64_t bytes;     /* of a bucket */
     uint64_t shapes;   /* of the gradients in the plan */
     int number;        /* of the plan: gives its tags */
@@ -48,19 +81,34 @@ struct dvti_buckets {
 };
 
 /* ---- dvt_buckets.c ---- */
-/* Return an array of the bucket's size, owned; copy a gradient to its place in the bucket. */
-DVTI_FN dvt_array *dvti_bucket_array(const char *function, const dvti_bucket *b);
-DVTI_FN bool dvti_bucket_pack(const char *function, dvti_bucket *b, const dvti_bucket_leaf *leaf,
-                              dvt_array *gradient);
-/* Starts the next bucket, which is packed. */
-DVTI_FN bool dvti_buckets_start_next(const char *function, dvti_buckets *o);
-/* Waits until all started buckets are complete. */
-DVTI_FN dvt_status dvti_buckets_await(const char *function, dvti_buckets *o);
+/* Takes the next bucket, which is packed on all contexts, out of the hands of backward. */
+DVTI_FN bool dvti_buckets_prepare_next(const char *function, dvti_buckets *o);
+/* Brings the first `most` buckets to later stages. With `wait` it waits for one of them. */
+DVTI_FN dvt_status dvti_buckets_move(const char *function, dvti_buckets *o, int most, bool wait);
 /* Forget what was sent and heard since the last step; also the plan. */
 DVTI_FN void dvti_buckets_reset(dvti_buckets *o);
 DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o);
 /* Frees the buckets of destroyed trainers whose messages are complete. */
 DVTI_FN void dvti_buckets_reap(void);
+
+/* ---- dvt_bucket_pack.c ---- */
+/* Allocates what the plan needs beyond its buckets. */
+DVTI_FN bool dvti_bucket_pack_begin(const char *function, dvti_buckets *o);
+/* Makes the memory of a bucket on context k, unless it is there. */
+DVTI_FN bool dvti_bucket_make(const char *function, const dvti_buckets *o, dvti_bucket *b, int k);
+/* Queues a copy of a gradient on context k to its place. */
+DVTI_FN bool dvti_bucket_pack(const char *function, const dvti_buckets *o,
+                              const dvti_bucket_leaf *leaf, int k, dvt_array *gradient);
+/* Sums a packed bucket over the contexts of this process, with the bits of dvti_trainer_sum. */
+DVTI_FN bool dvti_bucket_sum(const char *function, const dvti_buckets *o, dvti_bucket *b);
+/* Clears *same unless all packed gradients still have the bits that were packed. Waits for GPUs,
+   and moves buckets meanwhile. */
+DVTI_FN dvt_status dvti_buckets_compare(const char *function, const dvt_trainer *t, bool *same);
+
+/* ---- dvt_bucket_send.c ---- */
+/* Messages through host memory, and sums on the GPUs of the ranks. */
+DVTI_FN const dvti_bucket_transport *dvti_bucket_messages(void);
+DVTI_FN const dvti_bucket_transport *dvti_bucket_devices(void);
 #endif
 
 #endif

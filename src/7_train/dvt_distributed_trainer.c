@@ -129,16 +129,17 @@ static uint64_t dvti_rank_shapes(const dvt_trainer *t) {
 }
 
 /* Tells all ranks the state of this one. Checks that all sum the same gradients. */
-static dvt_status dvti_ranks_compare(const char *function, const dvt_trainer *t,
+static dvt_status dvti_ranks_compare(const char *function, const dvt_trainer *t, bool fresh_only,
                                      dvti_rank_state *all) {
     dvti_rank_state own;
     dvt_status status;
     int r;
     memset(&own, 0, sizeof own);
     own.shapes = dvti_rank_shapes(t);
-    dvti_buckets_report(t, &own);
+    status = dvti_buckets_report(function, t, fresh_only, &own);
     dvti_rank_devices_report(t, &own);
-    status = dvti_ranks_gather(function, &own, sizeof own, all);
+    if (status == DVT_OK)
+        status = dvti_ranks_gather(function, &own, sizeof own, all);
     for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
         if (all[r].shapes != own.shapes)
             status = dvti_fail(DVT_ERR_VALUE,
@@ -148,7 +149,7 @@ static dvt_status dvti_ranks_compare(const char *function, const dvt_trainer *t,
     return status;
 }
 
-DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
+DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fresh_only) {
     const int64_t bytes = dvt_num_ranks() * (int64_t)sizeof(dvti_rank_state);
     dvti_rank_state *all;
     dvt_status status;
@@ -161,7 +162,7 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
         return dvti_fail_memory(function, bytes);
     status = dvti_buckets_make(function, t);
     if (status == DVT_OK)
-        status = dvti_ranks_compare(function, t, all);
+        status = dvti_ranks_compare(function, t, fresh_only, all);
     for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
         idle = idle && !all[r].shapes && !all[r].started;
     if (status == DVT_OK && idle) { /* dvt_trainer_allreduce has summed all */
@@ -170,6 +171,8 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
     }
     if (status == DVT_OK)
         status = dvti_buckets_sum(function, t, all, &summed);
+    if (status == DVT_OK && !summed && t->ctxs.n > 1)
+        status = dvti_trainer_sum(function, t, fresh_only);
     if (status == DVT_OK && !summed)
         status = dvti_rank_devices_sum(function, t, all, &summed);
     if (status == DVT_OK && !summed)
@@ -180,9 +183,10 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
     return status;
 }
 #else
-DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t) {
+DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fresh_only) {
     (void)function;
     (void)t;
+    (void)fresh_only;
     return DVT_OK;
 }
 #endif

@@ -245,8 +245,7 @@ static dvt_status dvti_mpi_wait(const char *function, dvti_flight *f) {
                      function, dvti_mpi.rank, limit, i / 2);
 }
 
-/* Returns false, with the error set, after a rank was lost. */
-static bool dvti_mpi_whole(const char *function) {
+DVTI_FN bool dvti_ranks_whole(const char *function) {
     if (dvti_mpi.lost)
         dvti_fail(DVT_ERR_RANK_LOST,
                   "%s: rank %d was lost earlier; start the run again from its last checkpoint",
@@ -256,7 +255,7 @@ static bool dvti_mpi_whole(const char *function) {
 
 DVTI_FN dvti_flight *dvti_ranks_post(const char *function, int tag, const dvti_message *send,
                                      const dvti_message *receive) {
-    dvti_flight *f = dvti_mpi_whole(function) ? dvti_flight_new(function) : NULL;
+    dvti_flight *f = dvti_ranks_whole(function) ? dvti_flight_new(function) : NULL;
     dvt_status status;
     if (!f)
         return NULL;
@@ -272,7 +271,7 @@ DVTI_FN dvti_flight *dvti_ranks_post(const char *function, int tag, const dvti_m
 DVTI_FN bool dvti_ranks_arrived(const char *function, dvti_flight *f, dvt_status *status) {
     int open;
     *status = DVT_OK;
-    if (!dvti_mpi_whole(function)) {
+    if (!dvti_ranks_whole(function)) {
         *status = dvti_failure();
         return false;
     }
@@ -286,7 +285,7 @@ DVTI_FN bool dvti_ranks_arrived(const char *function, dvti_flight *f, dvt_status
 
 DVTI_FN dvt_status dvti_ranks_await(const char *function, dvti_flight *f) {
     dvt_status status;
-    if (!dvti_mpi_whole(function))
+    if (!dvti_ranks_whole(function))
         return dvti_failure();
     dvti_mpi.busy = true;
     status = dvti_mpi_wait(function, f);
@@ -309,7 +308,7 @@ DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message 
     dvt_status status = DVT_OK;
     dvti_flight *f;
     int r;
-    if (!dvti_mpi_whole(function))
+    if (!dvti_ranks_whole(function))
         return dvti_failure();
     f = dvti_flight_new(function);
     if (!f)

@@ -1,6 +1,7 @@
 /* Sums over ranks on their GPUs, where the backend has such sums (NCCL): one GPU of each rank,
-   after the sum over the contexts of the rank. The processes agree by messages: on whether all can
-   take part, and at every step that all are there. The order of additions is that of the
+   after the sum over the contexts of the rank. Buckets are summed while backward runs
+   (dvt_bucket_send.c), all other gradients in the step. The processes agree by messages: on whether
+   all can take part, and at every step that all are there. The order of additions is that of the
    backend. */
 #include "7_train/dvt_ranks.h"
 
@@ -45,6 +46,14 @@ DVTI_FN void dvti_rank_devices_report(const dvt_trainer *t, dvti_rank_state *sta
         state->device = DVTI_RANK_HOST;
     else
         state->device = g->group ? DVTI_RANK_JOINED : DVTI_RANK_READY;
+}
+
+DVTI_FN bool dvti_rank_devices_joined(const dvti_rank_state *all) {
+    bool joined = dvti_rank_group.group != NULL;
+    int r;
+    for (r = 0; r < dvt_num_ranks(); r++)
+        joined = joined && all[r].device != DVTI_RANK_HOST;
+    return joined;
 }
 
 /* ---- joining ---- */
@@ -151,32 +160,67 @@ static dvt_status dvti_rank_devices_lost(const char *function, const char *why) 
     return status;
 }
 
-/* Waits, because a GPU would wait for a lost rank for ever. */
-static dvt_status dvti_rank_devices_await(const char *function) {
+/* Waits in polls, because a GPU would wait for a lost rank for ever. */
+DVTI_FN dvt_status dvti_rank_devices_done(const char *function, void *ticket, bool wait,
+                                          bool *done) {
     struct dvti_rank_group *g = &dvti_rank_group;
     const double end = dvti_now() + dvti_ranks_timeout();
     const char *why = NULL;
     dvt_status status = DVT_OK;
-    bool done = false;
+    bool open = true;
     int turns = 0;
-    while (status == DVT_OK && !done && !why && dvti_now() < end) {
-        status = g->sums->done(function, g->device, g->group, &done, &why);
-        if (!done && ++turns > 1000)
+    *done = false;
+    if (!dvti_ranks_whole(function))
+        return dvti_failure();
+    while (status == DVT_OK && !*done && !why && open) {
+        status = g->sums->done(function, g->device, g->group, ticket, done, &why);
+        if (!wait && status == DVT_OK && !why)
+            return DVT_OK;
+        if (!*done && ++turns > 1000)
             dvti_sleep(20e-6);
+        open = dvti_now() < end;
     }
-    if (done)
+    if (*done)
         return DVT_OK;
     g->sums->leave(g->device, g->group, true);
     g->group = NULL;
     g->refused = true;
-    return status == DVT_OK ? dvti_rank_devices_lost(function, why) : status;
+    if (status == DVT_OK)
+        return dvti_rank_devices_lost(function, why);
+    dvti_ranks_break();
+    return status;
 }
 
-static dvt_status dvti_rank_devices_run(const char *function, const dvt_trainer *t) {
+static dvt_status dvti_rank_devices_queue(const char *function, const dvti_reduce_part *part, int n,
+                                          void **ticket) {
     struct dvti_rank_group *g = &dvti_rank_group;
+    if (!dvti_ranks_whole(function))
+        return dvti_failure();
+    return g->sums->sum(function, g->device, g->group, part, n, ticket);
+}
+
+DVTI_FN dvt_status dvti_rank_devices_start(const char *function, const dvt_array *from,
+                                           const dvt_array *to, void **ticket) {
+    dvti_reduce_part part;
+    part.dtype = from->dtype;
+    part.count = dvt_size(from);
+    part.at[0] = dvti_view_of(from).data;
+    part.at[1] = dvti_view_of(to).data;
+    return dvti_rank_devices_queue(function, &part, 1, ticket);
+}
+
+DVTI_FN void dvti_rank_devices_forget(void *ticket) {
+    if (ticket)
+        dvti_rank_group.sums->forget(dvti_rank_group.device, ticket);
+}
+
+/* Sums all gradients in the step. */
+static dvt_status dvti_rank_devices_run(const char *function, const dvt_trainer *t) {
     const size_t bytes = (size_t)t->n * sizeof(dvti_reduce_part);
     dvti_reduce_part *part = (dvti_reduce_part *)dvti_alloc(bytes);
+    void *ticket = NULL;
     dvt_status status;
+    bool done;
     int i, n = 0;
     if (!part)
         return dvti_fail_memory(function, (int64_t)bytes);
@@ -185,12 +229,16 @@ static dvt_status dvti_rank_devices_run(const char *function, const dvt_trainer 
             dvt_array *gradient = dvti_trainer_at(t, i, 0)->gradient;
             part[n].dtype = gradient->dtype;
             part[n].count = dvt_size(gradient);
-            part[n++].at[0] = dvti_view_of(gradient).data;
+            part[n].at[0] = part[n].at[1] = dvti_view_of(gradient).data;
             dvti_written(gradient);
+            n++;
         }
-    status = g->sums->sum(function, g->device, g->group, part, n);
+    status = dvti_rank_devices_queue(function, part, n, &ticket);
     dvti_free(part);
-    return status == DVT_OK ? dvti_rank_devices_await(function) : status;
+    if (status == DVT_OK)
+        status = dvti_rank_devices_done(function, ticket, true, &done);
+    dvti_rank_devices_forget(ticket);
+    return status;
 }
 
 DVTI_FN dvt_status dvti_rank_devices_sum(const char *function, dvt_trainer *t,

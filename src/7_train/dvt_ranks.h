@@ -27,6 +27,8 @@ DVTI_FN double dvti_ranks_timeout(void);
 DVTI_FN void dvti_ranks_machine(char *name, int size);
 /* Makes all later exchanges fail: the ranks no longer make the same calls. */
 DVTI_FN void dvti_ranks_break(void);
+/* Returns false, with the error set, after a rank was lost. */
+DVTI_FN bool dvti_ranks_whole(const char *function);
 
 #define DVTI_RANK_TAGS 30000                 /* MPI guarantees 32767 */
 #define DVTI_FLIGHT_BYTES ((int64_t)1 << 30) /* the most of one message */
@@ -69,8 +71,8 @@ DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, 
                                     int64_t *rows, int64_t *before, uint64_t *key);
 /* Sends the parameters of rank 0 to all ranks, once for each trainer, when they have values. */
 DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t);
-/* Sums the gradients of a step over the ranks, after those of the contexts. */
-DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t);
+/* Sums the gradients of a step over the contexts, as dvti_trainer_sum does, and the ranks. */
+DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fresh_only);
 
 /* Whether a rank can sum on its GPU. */
 enum { DVTI_RANK_HOST, DVTI_RANK_READY, DVTI_RANK_JOINED };
@@ -98,18 +100,28 @@ DVTI_FN void dvti_buckets_begin(void);
 /* Makes the trainer's buckets, unless it has them. */
 DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t);
 /* Fill a state whose `shapes` is set; with those of all ranks, complete the buckets of the step
-   and sum the gradients, unless *summed is false: they are unchanged then; prepare the next
-   step. */
-DVTI_FN void dvti_buckets_report(const dvt_trainer *t, dvti_rank_state *state);
+   and sum the gradients over contexts and ranks, unless *summed is false: they are unchanged then;
+   prepare the next step, which overwrites `all`. */
+DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *t, bool fresh_only,
+                                       dvti_rank_state *state);
 DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
                                     const dvti_rank_state *all, bool *summed);
-DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t,
-                                     const dvti_rank_state *all);
+DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t, dvti_rank_state *all);
 /* ---- sums on the GPUs of the ranks (dvt_rank_devices.c) ---- */
 /* Fills a state. With those of all ranks, sums the gradients, unless *summed is false. */
 DVTI_FN void dvti_rank_devices_report(const dvt_trainer *t, dvti_rank_state *state);
 DVTI_FN dvt_status dvti_rank_devices_sum(const char *function, dvt_trainer *t,
                                          const dvti_rank_state *all, bool *summed);
+/* Returns whether the GPUs of all ranks have joined, and can sum the gradients of this step. */
+DVTI_FN bool dvti_rank_devices_joined(const dvti_rank_state *all);
+/* Begins a sum of `from` over the ranks into `to`. The queue of the GPU goes on. All ranks make the
+   same calls in the same order. `done` polls it, or waits; RANK_LOST as for messages. `forget`
+   frees the ticket; NULL: does nothing. */
+DVTI_FN dvt_status dvti_rank_devices_start(const char *function, const dvt_array *from,
+                                           const dvt_array *to, void **ticket);
+DVTI_FN dvt_status dvti_rank_devices_done(const char *function, void *ticket, bool wait,
+                                          bool *done);
+DVTI_FN void dvti_rank_devices_forget(void *ticket);
 /* Leaves the group, after a barrier. */
 DVTI_FN void dvti_rank_devices_end(void);
 #endif

@@ -80,6 +80,8 @@ DVTI_FN dvt_status dvti_trainer_make_staging(dvt_trainer *t, int i);
 DVTI_FN dvt_status dvti_trainer_check_sums(const char *function, dvt_trainer *t, bool fresh_only);
 /* Returns whether the gradient of copy k takes part in the sum of parameter i. */
 DVTI_FN bool dvti_trainer_counts(const dvt_trainer *t, int i, int k, bool fresh_only);
+/* Lists the devices of n arrays, and returns whether dvti_all_reduce can sum over them. */
+DVTI_FN bool dvti_arrays_can_all_reduce(dvt_array *const *array, int n, dvti_device **device);
 /* Lets the devices form the sum. Returns false, with nothing changed, when they cannot. */
 DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t, bool fresh_only,
                                      dvt_status *status);

@@ -135,10 +135,10 @@ static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_train
         if (plan.sum && status == DVT_OK && !t->trained[i].summed)
             status = dvti_trainer_make_staging(t, i);
     }
-    if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
-        status = dvti_trainer_sum(function, t, plan.partial);
     if (status == DVT_OK && plan.sum && many)
-        status = dvti_ranks_sum(function, t);
+        status = dvti_ranks_sum(function, t, plan.partial);
+    else if (status == DVT_OK && plan.sum && t->ctxs.n > 1)
+        status = dvti_trainer_sum(function, t, plan.partial);
     if (status == DVT_OK && plan.apply)
         status = dvti_trainer_check_overflow(function, t, &overflow);
     if (status != DVT_OK || !plan.apply)

@@ -99,19 +99,19 @@ static dvt_status dvti_trainer_apply_on(const char *function, dvt_trainer *t, in
     return status;
 }
 
-/* Records that parameter i has taken its step. */
-static void dvti_trainer_stepped(dvt_trainer *t, int i) {
+/* Records that parameter i has taken its step, or that a failed step may have written it. */
+static void dvti_trainer_stepped(dvt_trainer *t, int i, bool whole) {
     int k;
     for (k = 0; k < t->ctxs.n; k++) {
         dvti_replica *at = dvti_trainer_at(t, i, k);
-        at->weight->grad_fresh = false;
+        at->weight->grad_fresh = at->weight->grad_fresh && !whole;
         dvti_written(at->weight);
     }
-    t->trained[i].count++;
+    t->trained[i].count += whole;
 }
 
-/* Runs the program's step on one copy after the other. Parameters behind a failing one keep their
-   count. */
+/* Runs the program's step on one copy after the other. A failing parameter and those behind it keep
+   their count. */
 static dvt_status dvti_trainer_apply_custom(const char *function, dvt_trainer *t, double rate,
                                             double rescale) {
     dvt_status status = DVT_OK;
@@ -122,7 +122,7 @@ static dvt_status dvti_trainer_apply_custom(const char *function, dvt_trainer *t
             status = dvti_optimizer_custom_step(function, &t->optimizer, &step,
                                                 dvti_trainer_at(t, i, k));
         if (t->trained[i].taken)
-            dvti_trainer_stepped(t, i);
+            dvti_trainer_stepped(t, i, status == DVT_OK);
     }
     return status;
 }
@@ -145,8 +145,8 @@ DVTI_FN dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t,
             status = dvti_trainer_apply_on(function, t, k, rate, rescale);
         for (i = 0; i < t->n; i++)
             if (t->trained[i].taken)
-                dvti_trainer_stepped(t, i);
+                dvti_trainer_stepped(t, i, status == DVT_OK);
     }
-    t->steps++;
+    t->steps += status == DVT_OK;
     return status;
 }

@@ -55,7 +55,7 @@ static dvt_status wait_for(dvti_device *device) {
 static dvt_status open_device(dvti_device *device, int index) {
     static const dvti_backend backend = {"test", take,   give,     move, move, move_from, supports,
                                          plan,   launch, wait_for, NULL, NULL, NULL,      NULL,
-                                         NULL,   NULL,   false,    NULL, NULL};
+                                         NULL,   NULL,   false,    NULL, NULL, NULL,      NULL};
     (void)index;
     device->backend = &backend;
     return DVT_OK;

@@ -10,6 +10,7 @@ mkdir -p "$D"
 # Open MPI refuses root, as in containers, and spins on busy processors.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
 export DEVTENSOR_NUM_THREADS=1 DEVTENSOR_RANK_TIMEOUT=30 DEVTENSOR_CUDA=0 CONTEXTS=1
+LIMIT=60 # seconds of a run
 # Launchers ask the name of this host, which a sandbox may not resolve.
 export HYDRA_IFACE="${HYDRA_IFACE:-lo}" OMPI_MCA_btl_tcp_if_include=lo
 
@@ -17,8 +18,8 @@ ranks() { # processes, mode, file
     n=$1
     shift
     case $mpi in
-    openmpi) timeout 60 mpirun.openmpi --oversubscribe -np "$n" "$D/$mpi" "$@" ;;
-    mpich) timeout 60 mpirun.mpich -np "$n" "$D/$mpi" "$@" ;;
+    openmpi) timeout $LIMIT mpirun.openmpi --oversubscribe -np "$n" "$D/$mpi" "$@" ;;
+    mpich) timeout $LIMIT mpirun.mpich -np "$n" "$D/$mpi" "$@" ;;
     esac
 }
 # same NAME EXPECTED COMMAND...: the command prints this line.
@@ -57,31 +58,47 @@ elif ! MAKEFLAGS= "$MAKE" -s -f tests/simcuda/Makefile O=build/simcuda CC="$CC" 
     CUDA_HOME="$CUDA_HOME" all >"$D/simcuda.log" 2>&1; then
     no_gpus="the simulated driver was not built: $(tail -n 3 "$D/simcuda.log")"
 fi
-gpus() ( # processes, how
+gpus() ( # processes, mode, contexts, modes of overlap.h
     export DEVTENSOR_CUDA=1 DEVTENSOR_NCCL=1 SIMCUDA_DEVICES=4 SIMCUDA_CACHE="$SIM/cache" \
         DEVTENSOR_CACHE_DIR="$SIM/kernels" LD_LIBRARY_PATH="$SIM/lib"
-    ranks "$1" gpus "$2"
+    ranks "$@"
 )
-stops() ( # processes, how; rank 1 stops in a sum
-    export SIMNCCL_STOPS=1 SIMNCCL_SECONDS=1 DEVTENSOR_RANK_TIMEOUT=2
+stops() ( # number of the sum before which rank 1 stops, processes, mode, contexts
+    export SIMNCCL_STOPS=1 SIMNCCL_STOPS_BEFORE="$1" SIMNCCL_SECONDS=1 DEVTENSOR_RANK_TIMEOUT=2
+    shift
     gpus "$@"
 )
 hangs() (
     export SIMNCCL_HANGS=1
     stops "$@"
 )
+pageable() (
+    export SIMCUDA_FAIL=cuMemHostAlloc@0=2
+    gpus "$@"
+)
 gpu_cases() {
     mkdir -p "$SIM/kernels"
     chmod 700 "$SIM/kernels" # the kernel cache must be accessible only to its owner
     for n in 1 2 4; do
-        try "$mpi.gpus.$n" gpus $n own
+        modes=a
+        [ $n != 2 ] || modes=ag
+        try "$mpi.overlap.gpu.$n" gpus $n overlap gpu $modes
+        try "$mpi.overlap.nccl.$n" gpus $n overlap nccl $modes
     done
+    says dies.gpu "[Kk]illed" gpus 2 dies_late gpu
     [ $mpi = openmpi ] || return # the rest does not depend on MPI
-    for how in two shared missing; do
-        try "$mpi.gpus.$how" gpus 2 $how
+    for how in own two shared missing; do
+        try "$mpi.gpus.$how" gpus 2 gpus $how
     done
-    says gpus.lost "has waited 2 s for rank 1" stops 2 own
-    says gpus.hangs "has waited 2 s for rank 1" hangs 2 own
+    try "$mpi.overlap.gpu" gpus 2 overlap gpu bcdfhjk
+    try "$mpi.overlap.gpu.pageable" pageable 2 overlap gpu a
+    try "$mpi.overlap.nccl" gpus 2 overlap nccl cdj
+    try "$mpi.overlap.gpus" gpus 2 overlap gpus al
+    try "$mpi.overlap.nccl2" gpus 2 overlap nccl2 a
+    says dies.gpu.early "[Kk]illed" gpus 2 dies_early gpu
+    says gpus.lost "has waited 2 s for rank 1" stops 2 2 gpus own
+    says gpus.lost.early "has waited 2 s for rank 1" stops 18 2 trains nccl # in backward
+    says gpus.hangs "has waited 2 s for rank 1" hangs 2 2 gpus own
 }
 
 for mpi in openmpi mpich; do
@@ -113,15 +130,18 @@ for mpi in openmpi mpich; do
         same resume.$n "$whole" ranks $n resume "$D/$mpi.safetensors"
     done
     n=4
-    [ $mpi = openmpi ] || n=2 # waiting processes of MPICH spin
+    modes=abcdeghkl
+    [ $mpi = openmpi ] || n=2 modes=al # waiting processes of MPICH spin
     try "$mpi.overlap.$n" ranks $n overlap
+    [ $mpi = mpich ] || try "$mpi.overlap.virtual" ranks 2 overlap virtual acg
+    try "$mpi.overlap.contexts" ranks 2 overlap mixed $modes
     says dies "[Kk]illed" ranks 3 dies
     says dies.early "[Kk]illed" ranks 3 dies_early
     says leaves "rank 1 exits without dvt_distributed_end" ranks 3 leaves
     says differs "rank 1 sent 4 bytes, and rank 0 expects 80" ranks 2 differs
-    DEVTENSOR_RANK_TIMEOUT=2
+    DEVTENSOR_RANK_TIMEOUT=2 LIMIT=15 # MPICH's launcher waits for the stopped process
     says stops "has waited 2 s for rank 1" ranks 2 stops
-    DEVTENSOR_RANK_TIMEOUT=30
+    DEVTENSOR_RANK_TIMEOUT=30 LIMIT=60
     [ -n "$no_gpus" ] || gpu_cases
 done
 [ -z "$no_gpus" ] || skip mpi.gpus "$no_gpus"

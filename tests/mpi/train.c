@@ -193,10 +193,13 @@ static int arrays(void) {
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "parts", *file = argc > 2 ? argv[2] : NULL;
     dvt_optimizer momentum = dvt_optimizer_sgd(0.1);
+    const dvt_allocator scarce = {scarce_alloc, scarce_resize, scarce_release, NULL};
     int code = 0;
     run r;
     momentum.momentum = 0.9;
-    if (strcmp(mode, "gpus") != 0)
+    if (strncmp(mode, "overlap", 7) == 0)
+        dvt_set_allocator(&scarce);
+    if (!getenv("SIMCUDA_DEVICES"))
         dvt_set_virtual_gpus(2, 0);
     if (dvt_distributed_init() != DVT_OK)
         return failed("start");
@@ -205,11 +208,15 @@ int main(int argc, char **argv) {
     } else if (strcmp(mode, "gpus") == 0) {
         code = gpus(file);
     } else if (strcmp(mode, "overlap") == 0) {
-        code = overlap();
+        code = overlap(file ? file : "cpu", argc > 3 ? argv[3] : NULL);
     } else if (strcmp(mode, "time") == 0) {
         code = step_times(file ? atoi(file) : 512);
     } else if (strcmp(mode, "dies_early") == 0) {
-        code = dies_early();
+        code = dies_early(file ? file : "cpu");
+    } else if (strcmp(mode, "dies_late") == 0) {
+        code = dies_late(file ? file : "cpu");
+    } else if (strcmp(mode, "trains") == 0) {
+        code = trains(file ? file : "cpu");
     } else if (strcmp(mode, "parts") == 0) { /* the last batch of an epoch has 2 samples */
         r = make_run(true, dvt_optimizer_adam(0.01), NULL);
         code = train_parts(&r, make_loader(98, 1), 2);

@@ -166,6 +166,45 @@ DVT_TEST(custom_optimizer_errors) {
     CHECK_ERROR(dvt_trainer_step(trainer, 1), DVT_ERR_NULL_ARGUMENT);
 }
 
+/* Fails at its second call, and records the number of every step. */
+typedef struct fails_once {
+    int calls;
+    int64_t count[8];
+} fails_once;
+
+static dvt_status fail_second(void *user, const dvt_optimizer_step *step) {
+    fails_once *f = (fails_once *)user;
+    f->count[f->calls++] = step->count;
+    if (f->calls == 2)
+        return DVT_ERR_VALUE;
+    return dvt_sub_(step->weight, step->gradient) ? DVT_OK : dvt_error_code();
+}
+
+DVT_TEST(custom_optimizer_that_fails_does_not_count) {
+    dvt_block *net = dvt_nn_sequential();
+    dvt_optimizer_desc desc;
+    dvt_trainer *trainer;
+    fails_once f;
+    memset(&f, 0, sizeof f);
+    memset(&desc, 0, sizeof desc);
+    desc.step = fail_second;
+    desc.user = &f;
+    DVT_NN_ADD(net, times(DVT_F32, DVT_CONTEXTS(dvt_cpu())));
+    trainer = dvt_trainer_new(dvt_block_collect_params(net, NULL), dvt_optimizer_custom(&desc, 1));
+    back(net, 0, DVT_F32, dvt_cpu());
+    CHECK_INT(dvt_trainer_step(trainer, 1), DVT_OK);
+    back(net, 0, DVT_F32, dvt_cpu());
+    CHECK_ERROR(dvt_trainer_step(trainer, 1), DVT_ERR_VALUE);
+    CHECK_INT(dvt_trainer_steps(trainer), 1);
+    /* The gradient is still there for another try, which has the same number. */
+    CHECK_INT(dvt_trainer_step(trainer, 1), DVT_OK);
+    CHECK_INT(dvt_trainer_steps(trainer), 2);
+    CHECK_INT(f.calls, 3);
+    CHECK_INT(f.count[0], 1);
+    CHECK_INT(f.count[1], 2);
+    CHECK_INT(f.count[2], 2);
+}
+
 /* ---- a schedule ---- */
 static double triangle(void *user, double base, int64_t step) {
     const int64_t period = *(const int64_t *)user;

@@ -231,6 +231,7 @@ DVTI_FN bool dvti_cuda_can_all_reduce(dvti_device *const *device, int n);
 DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *device, int n,
                                         const dvti_reduce_part *part, int n_parts);
 DVTI_FN const dvti_process_sums *dvti_cuda_process_sums(void); /* dvt_cuda_ranks.c */
+DVTI_FN const dvti_fetches *dvti_cuda_fetches(void);           /* dvt_cuda_fetch.c */
 DVTI_FN const dvti_marks *dvti_cuda_marks(void);               /* dvt_cuda_mark.c */
 DVTI_FN const dvti_page_locked *dvti_cuda_page_locked(void);   /* dvt_cuda_pinned.c */
 /* Makes an event with these flags and records it in the stream; NULL with *result set. The caller

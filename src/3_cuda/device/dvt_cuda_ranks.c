@@ -1,12 +1,14 @@
-/* Sums over processes, each with one GPU, by NCCL (DEVTENSOR_NCCL=1). Sums are queued in the
-   compute stream. NCCL waits for the other processes on the GPU, without a limit. So the caller
-   polls, and ends the group when another process is lost. */
+/* Sums over processes, each with one GPU, by NCCL (DEVTENSOR_NCCL=1). Sums have their own stream,
+   which waits for the compute work so far. Later compute work runs at the same time. NCCL waits for
+   the other processes on the GPU, without a limit. So the caller polls, and ends the group when
+   another process is lost. Compute work that uses a sum is queued when the caller has seen its end,
+   and needs no event. */
 #include "3_cuda/device/dvt_cuda_device.h"
 #include "3_cuda/driver/dvt_nccl.h"
 
 typedef struct dvti_cuda_ranks {
     dvti_nccl_comm comm;
-    dvti_cu_event event; /* after the sums that were queued last */
+    dvti_cu_stream stream;
 } dvti_cuda_ranks;
 
 static bool dvti_cuda_ranks_identify(dvti_device *device, char *id, int size) {
@@ -36,8 +38,8 @@ static void dvti_cuda_ranks_leave(dvti_device *device, void *group, bool abort) 
             nccl->ncclCommAbort(ranks->comm);
         else if (ranks->comm)
             nccl->ncclCommDestroy(ranks->comm);
-        if (ranks->event)
-            dvti_cuda_event_done(gpu, ranks->event);
+        if (ranks->stream)
+            dvti_cuda()->cuStreamDestroy_v2(ranks->stream);
         dvti_cuda_end(gpu, pushed);
     }
     dvti_free(ranks);
@@ -56,35 +58,40 @@ static void *dvti_cuda_ranks_join(dvti_device *device, const char *key, int rank
         dvti_free(ranks);
         return NULL;
     }
-    ranks->event = dvti_cuda_event(gpu, &made);
+    made = dvti_cuda()->cuStreamCreateWithPriority(&ranks->stream, DVTI_CU_STREAM_NON_BLOCKING, 0);
     result = nccl->ncclCommInitRank(&ranks->comm, n, id, rank);
     dvti_cuda_end(gpu, pushed);
-    if (result == DVTI_NCCL_OK && ranks->event)
+    if (result == DVTI_NCCL_OK && made == DVTI_CU_OK)
         return ranks;
     dvti_log(DVT_LOG_WARNING, "rank %d cannot join NCCL: %s", rank,
-             result == DVTI_NCCL_OK ? "no event" : nccl->ncclGetErrorString(result));
+             result == DVTI_NCCL_OK ? "no stream" : nccl->ncclGetErrorString(result));
     if (result != DVTI_NCCL_OK)
         ranks->comm = NULL;
+    if (made != DVTI_CU_OK)
+        ranks->stream = NULL;
     dvti_cuda_ranks_leave(device, ranks, true);
     return NULL;
 }
 
 static dvt_status dvti_cuda_ranks_queue(dvti_cuda_gpu *gpu, const dvti_cuda_ranks *ranks,
-                                        const char *name, const dvti_reduce_part *part, int n) {
+                                        const char *name, const dvti_reduce_part *part, int n,
+                                        dvti_cu_event event) {
     const dvti_nccl *nccl = dvti_nccl_open();
     dvti_cu_result touched = DVTI_CU_OK;
     int result, ended, i;
-    for (i = 0; i < n && touched == DVTI_CU_OK; i++)
-        touched = dvti_cuda_touch(gpu, part[i].at[0], part[i].count * dvt_dtype_size(part[i].dtype),
-                                  true);
+    for (i = 0; i < 2 * n && touched == DVTI_CU_OK; i++)
+        touched = dvti_cuda_touch(gpu, part[i / 2].at[i % 2],
+                                  part[i / 2].count * dvt_dtype_size(part[i / 2].dtype), true);
+    if (touched == DVTI_CU_OK)
+        touched = dvti_cuda_after_compute(gpu, ranks->stream);
     if (touched != DVTI_CU_OK)
         return dvti_cuda_failed(gpu, name, "cuStreamWaitEvent", touched);
     result = nccl->ncclGroupStart();
     for (i = 0; i < n && result == DVTI_NCCL_OK; i++)
         if (part[i].count > 0)
-            result = nccl->ncclAllReduce(part[i].at[0], part[i].at[0], (size_t)part[i].count,
+            result = nccl->ncclAllReduce(part[i].at[0], part[i].at[1], (size_t)part[i].count,
                                          dvti_nccl_type(part[i].dtype), DVTI_NCCL_SUM, ranks->comm,
-                                         gpu->compute);
+                                         ranks->stream);
     ended = nccl->ncclGroupEnd();
     dvti_cuda_remember(gpu, name);
     result = result == DVTI_NCCL_OK ? ended : result;
@@ -94,23 +101,32 @@ static dvt_status dvti_cuda_ranks_queue(dvti_cuda_gpu *gpu, const dvti_cuda_rank
                          "sum without it",
                          name, nccl->ncclGetErrorString(result));
     return dvti_cuda_failed(gpu, name, "cuEventRecord",
-                            dvti_cuda()->cuEventRecord(ranks->event, gpu->compute));
+                            dvti_cuda()->cuEventRecord(event, ranks->stream));
 }
 
 static dvt_status dvti_cuda_ranks_sum(const char *name, dvti_device *device, void *group,
-                                      const dvti_reduce_part *part, int n) {
+                                      const dvti_reduce_part *part, int n, void **ticket) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    dvti_cu_result made;
+    dvti_cu_event event;
     dvt_status status;
     bool pushed;
     if (!dvti_cuda_begin(gpu, name, &pushed))
         return dvti_failure();
-    status = dvti_cuda_ranks_queue(gpu, (const dvti_cuda_ranks *)group, name, part, n);
+    event = dvti_cuda_event(gpu, &made);
+    status = dvti_cuda_failed(gpu, name, "cuEventCreate", made);
+    if (status == DVT_OK)
+        status = dvti_cuda_ranks_queue(gpu, (const dvti_cuda_ranks *)group, name, part, n, event);
+    if (status == DVT_OK)
+        *ticket = (void *)event;
+    else if (event)
+        dvti_cuda_event_done(gpu, event);
     dvti_cuda_end(gpu, pushed);
     return status;
 }
 
 static dvt_status dvti_cuda_ranks_done(const char *name, dvti_device *device, void *group,
-                                       bool *done, const char **why) {
+                                       void *ticket, bool *done, const char **why) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     const dvti_cuda_ranks *ranks = (const dvti_cuda_ranks *)group;
     const dvti_nccl *nccl = dvti_nccl_open();
@@ -121,7 +137,7 @@ static dvt_status dvti_cuda_ranks_done(const char *name, dvti_device *device, vo
     *why = NULL;
     if (!dvti_cuda_begin(gpu, name, &pushed))
         return dvti_failure();
-    result = dvti_cuda()->cuEventQuery(ranks->event);
+    result = dvti_cuda()->cuEventQuery((dvti_cu_event)ticket);
     found = nccl->ncclCommGetAsyncError(ranks->comm, &error);
     error = found == DVTI_NCCL_OK ? error : found;
     *done = result == DVTI_CU_OK && error == DVTI_NCCL_OK;
@@ -133,9 +149,18 @@ static dvt_status dvti_cuda_ranks_done(const char *name, dvti_device *device, vo
     return status;
 }
 
+static void dvti_cuda_ranks_forget(dvti_device *device, void *ticket) {
+    dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+    bool pushed;
+    if (!dvti_cuda_begin(gpu, "sum over processes", &pushed))
+        return;
+    dvti_cuda_event_done(gpu, (dvti_cu_event)ticket);
+    dvti_cuda_end(gpu, pushed);
+}
+
 DVTI_FN const dvti_process_sums *dvti_cuda_process_sums(void) {
-    static const dvti_process_sums sums = {dvti_cuda_ranks_identify, dvti_cuda_ranks_name,
-                                           dvti_cuda_ranks_join,     dvti_cuda_ranks_sum,
-                                           dvti_cuda_ranks_done,     dvti_cuda_ranks_leave};
+    static const dvti_process_sums sums = {
+        dvti_cuda_ranks_identify, dvti_cuda_ranks_name,   dvti_cuda_ranks_join, dvti_cuda_ranks_sum,
+        dvti_cuda_ranks_done,     dvti_cuda_ranks_forget, dvti_cuda_ranks_leave};
     return &sums;
 }

@@ -1,7 +1,8 @@
-/* A test double of NCCL for the simulated driver: sums float32 and float64 arrays at ncclGroupEnd,
-   through host memory: over the GPUs of one process, or over processes (shared.c).
-   ncclReductionCount (found with dlsym) counts the sums, so that a test can tell that NCCL was
-   used. */
+/* A test double of NCCL for the simulated driver: sums float32 and float64 arrays through host
+   memory. Sums over the GPUs of one process end in ncclGroupEnd. Those over processes (shared.c) go
+   on in ncclCommGetAsyncError, and end there in the order of their begin: ncclGroupEnd waits for no
+   other process, as on a GPU. ncclReductionCount (found with dlsym) counts the sums that have
+   begun, so that a test can tell that NCCL was used, and when. */
 #include "shared.h"
 #include <signal.h>
 #include <stdlib.h>
@@ -15,7 +16,8 @@ struct comm {
     int rank, size;
     CUcontext context;
     CUdevice device;
-    struct shared *shared; /* NULL: all GPUs are of this process */
+    struct shared *shared;    /* NULL: all GPUs are of this process */
+    struct sum *first, *last; /* over processes, in progress */
     int error;
 };
 
@@ -26,6 +28,13 @@ struct request {
     int type;
     struct comm *comm;
     CUstream stream;
+};
+
+/* A sum over processes. */
+struct sum {
+    struct sum *next;
+    struct request request;
+    double *own, *sum; /* in host memory */
 };
 
 static struct request queued[MOST];
@@ -59,11 +68,6 @@ API int ncclCommInitRank(struct comm **comm, int n, struct shared_id id, int ran
     return OK;
 }
 
-API int ncclCommGetAsyncError(struct comm *comm, int *result) {
-    *result = comm->error;
-    return OK;
-}
-
 API int ncclCommInitAll(struct comm **comms, int n, const int *devices) {
     for (int i = 0; i < n; i++) {
         comms[i] = calloc(1, sizeof *comms[i]);
@@ -77,6 +81,13 @@ API int ncclCommInitAll(struct comm **comms, int n, const int *devices) {
 }
 
 API int ncclCommDestroy(struct comm *comm) {
+    while (comm->first) {
+        struct sum *one = comm->first;
+        comm->first = one->next;
+        free(one->own);
+        free(one->sum);
+        free(one);
+    }
     if (comm->shared)
         shared_leave(comm->shared);
     else
@@ -144,29 +155,58 @@ static int reduce(const struct request *first) {
     return bad ? INTERNAL : OK;
 }
 
-/* The same over processes. As on a GPU, a missing process is an error that comes later. */
-static int reduce_shared(const struct request *one) {
-    const char *stops = getenv("SIMNCCL_STOPS"); /* the rank that stops before its third sum */
-    size_t count = one->count;
-    double *own = malloc(count * 8 + 8), *sum = malloc(count * 8 + 8);
-    int bad = fetch(one, own);
-    if (stops && reductions == 2 && atoi(stops) == one->comm->rank)
+/* Begins a sum over processes. */
+static int begin_shared(const struct request *request) {
+    const char *stops = getenv("SIMNCCL_STOPS");         /* the rank that stops before a sum */
+    const char *before = getenv("SIMNCCL_STOPS_BEFORE"); /* its number, from 0; 2 by default */
+    struct comm *comm = request->comm;
+    struct sum *one = calloc(1, sizeof *one);
+    one->request = *request;
+    one->own = malloc(request->count * 8 + 8);
+    one->sum = malloc(request->count * 8 + 8);
+    if (fetch(request, one->own))
+        return INTERNAL;
+    if (stops && reductions == (before ? atoi(before) : 2) && atoi(stops) == comm->rank)
         raise(SIGSTOP);
-    if (!bad && !one->comm->error)
-        one->comm->error = shared_sum(one->comm->shared, own, sum, count, one->type == F64);
-    if (!bad && !one->comm->error)
-        bad = store(one, sum);
-    free(own);
-    free(sum);
+    if (comm->first)
+        comm->last->next = one;
+    else
+        shared_begin(comm->shared, one->own, one->sum, request->count, request->type == F64);
+    comm->first = comm->first ? comm->first : one;
+    comm->last = one;
     reductions++;
-    return bad ? INTERNAL : OK;
+    return OK;
+}
+
+/* Goes on with the sums in progress. */
+API int ncclCommGetAsyncError(struct comm *comm, int *result) {
+    while (comm->first && !comm->error) {
+        struct sum *one = comm->first;
+        const int now = shared_go_on(comm->shared);
+        if (now == IN_PROGRESS) {
+            *result = IN_PROGRESS;
+            return OK;
+        }
+        comm->error = now != OK ? now : store(&one->request, one->sum) ? INTERNAL : OK;
+        if (comm->error)
+            break;
+        comm->first = one->next;
+        free(one->own);
+        free(one->sum);
+        free(one);
+        if (comm->first)
+            shared_begin(comm->shared, comm->first->own, comm->first->sum,
+                         comm->first->request.count, comm->first->request.type == F64);
+    }
+    *result = comm->error;
+    return OK;
 }
 
 API int ncclGroupEnd(void) {
     int result = OK;
     for (int i = 0; i < n_queued && result == OK;) {
         const int alone = queued[i].comm->shared != NULL;
-        result = alone ? reduce_shared(&queued[i]) : reduce(&queued[i]);
+        result = alone ? begin_shared(&queued[i]) : reduce(&queued[i]);
         i += alone ? 1 : queued[i].comm->size;
     }
     n_queued = 0;

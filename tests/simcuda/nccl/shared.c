@@ -1,5 +1,6 @@
 /* A file below /dev/shm or TMPDIR, which all processes of a group map: a barrier, and a window of
-   memory for each. Larger arrays go through it piece by piece. */
+   memory for each. Larger arrays go through it piece by piece. A sum waits for nothing: each call
+   goes on as far as the other processes have come. */
 #include "shared.h"
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -22,6 +23,16 @@ struct shared {
     struct file *file;
     size_t bytes;
     int rank, n;
+    /* the sum in progress */
+    const char *own;
+    char *sum;
+    size_t count, at; /* elements; the first one of the piece in the window */
+    int is_double;
+
+    enum { WRITE, FULL, READ } stage; /* FULL: until all have written; READ: until all have read */
+
+    int round;  /* of the barrier where it waits */
+    time_t end; /* then a missing process counts as lost */
 };
 
 int shared_name(struct shared_id *id) {
@@ -37,24 +48,32 @@ int shared_name(struct shared_id *id) {
     return file >= 0 ? OK : INTERNAL;
 }
 
-/* Waits for all processes. Returns false when one does not come. */
-static int barrier(const struct shared *s) {
+/* Arrives at the barrier. */
+static void arrive(struct shared *s) {
     struct file *f = s->file;
-    const struct timespec pause = {0, 50000};
-    const int round = atomic_load(&f->round);
     const char *seconds = getenv("SIMNCCL_SECONDS"); /* until a process counts as lost */
-    const time_t end = time(NULL) + (seconds ? atoi(seconds) : 30);
+    s->end = time(NULL) + (seconds ? atoi(seconds) : 30);
+    s->round = atomic_load(&f->round);
     if (atomic_fetch_add(&f->arrived, 1) + 1 == s->n) {
         atomic_store(&f->arrived, 0);
         atomic_fetch_add(&f->round, 1);
-        return 1;
     }
-    while (atomic_load(&f->round) == round)
-        if (time(NULL) > end)
-            return 0;
-        else
-            nanosleep(&pause, NULL);
-    return 1;
+}
+
+/* Returns OK when all have arrived, or IN_PROGRESS, or REMOTE. */
+static int passed(const struct shared *s) {
+    if (atomic_load(&s->file->round) != s->round)
+        return OK;
+    return time(NULL) > s->end ? REMOTE : IN_PROGRESS;
+}
+
+static int barrier(struct shared *s) {
+    const struct timespec pause = {0, 50000};
+    int result;
+    arrive(s);
+    while ((result = passed(s)) == IN_PROGRESS)
+        nanosleep(&pause, NULL);
+    return result == OK;
 }
 
 struct shared *shared_join(const struct shared_id *id, int rank, int n) {
@@ -78,28 +97,55 @@ struct shared *shared_join(const struct shared_id *id, int rank, int n) {
     return s;
 }
 
-static void add(const struct shared *s, void *sum, size_t count, int is_double) {
-    memset(sum, 0, count * (is_double ? 8 : 4));
+static size_t piece(const struct shared *s) {
+    const size_t most = WINDOW / (s->is_double ? 8 : 4), left = s->count - s->at;
+    return left < most ? left : most;
+}
+
+static void add(const struct shared *s) {
+    const size_t size = s->is_double ? 8 : 4, n = piece(s);
+    char *sum = s->sum + s->at * size;
+    memset(sum, 0, n * size);
     for (int r = 0; r < s->n; r++) {
         const char *from = s->file->window + (size_t)r * WINDOW;
-        for (size_t i = 0; i < count; i++)
-            if (is_double)
-                ((double *)sum)[i] += ((const double *)(const void *)from)[i];
+        for (size_t i = 0; i < n; i++)
+            if (s->is_double)
+                ((double *)(void *)sum)[i] += ((const double *)(const void *)from)[i];
             else
-                ((float *)sum)[i] += ((const float *)(const void *)from)[i];
+                ((float *)(void *)sum)[i] += ((const float *)(const void *)from)[i];
     }
 }
 
-int shared_sum(struct shared *s, const void *own, void *sum, size_t count, int is_double) {
-    const size_t size = is_double ? 8 : 4, most = WINDOW / size;
-    for (size_t at = 0; at < count; at += most) {
-        const size_t n = count - at < most ? count - at : most;
-        memcpy(s->file->window + (size_t)s->rank * WINDOW, (const char *)own + at * size, n * size);
-        if (!barrier(s))
+void shared_begin(struct shared *s, const void *own, void *sum, size_t count, int is_double) {
+    s->own = own;
+    s->sum = sum;
+    s->count = count;
+    s->is_double = is_double;
+    s->at = 0;
+    s->stage = WRITE;
+}
+
+int shared_go_on(struct shared *s) {
+    const size_t size = s->is_double ? 8 : 4;
+    while (s->at < s->count) {
+        const int result = s->stage == WRITE ? OK : passed(s);
+        if (result == REMOTE)
             return getenv("SIMNCCL_HANGS") ? IN_PROGRESS : REMOTE;
-        add(s, (char *)sum + at * size, n, is_double);
-        if (!barrier(s))
-            return getenv("SIMNCCL_HANGS") ? IN_PROGRESS : REMOTE;
+        if (result != OK)
+            return result;
+        if (s->stage == WRITE) {
+            memcpy(s->file->window + (size_t)s->rank * WINDOW, s->own + s->at * size,
+                   piece(s) * size);
+            arrive(s);
+            s->stage = FULL;
+        } else if (s->stage == FULL) {
+            add(s);
+            arrive(s);
+            s->stage = READ;
+        } else {
+            s->at += piece(s);
+            s->stage = WRITE;
+        }
     }
     return OK;
 }
