@@ -41708,8 +41708,8 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_EW_TILE
 /* ==== end cuda_elementwise.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
-/* Creation of values: kernels fill, arange and eye (kernels/fill.cu). Variant: the dtype. The driver
-   writes contiguous zeros, which needs no program. */
+/* Creation of values: kernels fill, arange and eye (kernels/fill.cu). Variant: the dtype. The
+   driver writes contiguous zeros, which needs no program. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cuda/launch/cuda_fill.c"
 #endif

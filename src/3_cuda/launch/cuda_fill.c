@@ -1,5 +1,5 @@
-/* Creation of values: kernels fill, arange and eye (kernels/fill.cu). Variant: the dtype. The driver
-   writes contiguous zeros, which needs no program. */
+/* Creation of values: kernels fill, arange and eye (kernels/fill.cu). Variant: the dtype. The
+   driver writes contiguous zeros, which needs no program. */
 #include "3_cuda/dvt_cuda.h"
 
 DVTI_FN void dvti_cuda_describe_fill(uint64_t variant, dvti_text *text) {

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Compiles the CUDA kernels with an older NVRTC, 12.0, which it gets as a wheel from PyPI: every
-# family's usual program for 7.5 and 8.0, and for 9.0 every family with all that selects its program.
+# Compiles the CUDA kernels with an older NVRTC, 12.0, which it gets as a wheel by pip: every
+# family's usual program for 7.5 and 8.0, and for 9.0 every family with all that selects its
+# program.
 # Environment: BUILD, CC, LIBS, MAKE, PYTHON; NVRTC: the library to use instead.
 . tests/lib.sh
 : "${BUILD:=build/release}" "${CC:=cc}" "${MAKE:=make}" "${PYTHON:=python3}" \
