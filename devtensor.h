@@ -32849,15 +32849,15 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4096], part1[4073], part2[2312], end[1];
+    char part0[4059], part1[4088], part2[2344], end[1];
 } dvti_cuda_text_conv_cu = {
 "#line 1 \"conv.cu\"\n"
 "#line 24\n"
 "#if TILED\n"
 "#define THREADS (BM / TM * (BN / TN))\n"
 "#define LEFT (BM * BK / THREADS)\n"
-"#define RIGHT (BN * BK / THREADS)\n\n\n\n\n"
-"#define UNROLL (TM * TN >= 64 ? 1 : 8)\n"
+"#define RIGHT (BN * BK / THREADS)\n\n\n\n"
+"#define UNROLL (TM * TN >= 64 ? 1 : BK)\n"
 "#define RESIDENT (WIDE ? 1 : 2)\n"
 "#define PITCH(extent)                                                                              \\\n"
 	"((extent) +                                                                                    \\\n"
@@ -32902,7 +32902,7 @@ static const struct {
 "#pragma unroll\n"
 			"for (int e = 0; e < RIGHT; e++) {\n"
 				"const bool there = b.n0 + thread / BK + e * (THREADS / BK) < b.n;\n"
-				"right[e] = dvti_patch(b, p.x, corner, tap[e], there);\n"
+				"right[e] = there ? dvti_patch(b, p.x, corner, tap[e]) : (C)0;\n"
 			"}\n"
 		"} else {\n"
 "#pragma unroll\n"
@@ -32915,7 +32915,7 @@ static const struct {
 			"for (int e = 0; e < RIGHT; e++) {\n"
 				"const I at = k + thread / BN + e * (THREADS / BN);\n"
 				"const void *image = OP == DATA ? p.y : p.x;\n"
-				"right[e] = dvti_patch(b, image, corner, dvti_tap_of(b, at), at < b.end);\n"
+				"right[e] = at < b.end ? dvti_patch(b, image, corner, dvti_tap_of(b, at)) : (C)0;\n"
 			"}\n"
 		"}\n"
 	"}\n\n\n"
@@ -32943,7 +32943,7 @@ static const struct {
 "template <int N> struct alignas(N * sizeof(C)) dvti_pack { C v[N]; };\n"
 "#define MOST (16 / (int)sizeof(C))\n"
 "#define PACK(n) ((n) < MOST ? (n) : MOST)\n"
-"#line 134\n"
+"#line 133\n"
 "__device__ inline int dvti_pack_position(int i, int thread, int threads, int pack) {\n"
 	"return (i / pack * threads + thread) * pack + i % pack;\n"
 "}\n\n"
@@ -32960,8 +32960,8 @@ static const struct {
 "}\n\n"
 "extern \"C\" __global__ void __launch_bounds__(THREADS, RESIDENT) dvti_conv(const dvti_kconv p) {\n"
 	"alignas(16) __shared__ C left_slices[2][BK][PITCH(BM)];\n"
-	"alignas(16) __shared__ C right_slices[2][BK][PITCH(BN)];\n"
-	"const int thread_row = (int)threadIdx.x / (BN / TN),\n",
+	"alignas(16) __shared__ C right_slices[2][BK][PITCH(BN)];\n",
+	"const int thread_row = (int)threadIdx.x / (BN / TN),\n"
 			  "thread_column = (int)threadIdx.x % (BN / TN);\n"
 	"const dvti_work b = dvti_work_of(p);\n"
 	"C sums[TM][TN] = {}, left[LEFT], right[RIGHT];\n"
@@ -33046,7 +33046,7 @@ static const struct {
 		"const dvti_corner corner = dvti_corner_of(p, b, at, b.end);\n"
 "#pragma unroll\n"
 		"for (int e = 0; e < TAPS; e++)\n"
-			"sums[e] = dvti_fma(dvti_patch(b, p.x, corner, taps[e], true), y, sums[e]);\n"
+			"sums[e] = dvti_fma(dvti_patch(b, p.x, corner, taps[e]), y, sums[e]);\n"
 	"}\n"
 "#pragma unroll\n"
 	"for (int e = 0; e < TAPS; e++) {\n"
@@ -33077,8 +33077,8 @@ static const struct {
 	"I t0, t1, u0, u1;\n"
 	"C sum = 0;\n"
 	"dvti_inside(row, (I)p.dilation[0], (I)p.window[0], height, t0, t1);\n"
-	"dvti_inside(column, step, kernel_width, width, u0, u1);\n"
-	"for (I c = 0; c < (I)p.cg; c++)\n",
+	"dvti_inside(column, step, kernel_width, width, u0, u1);\n",
+	"for (I c = 0; c < (I)p.cg; c++)\n"
 		"for (I t = t0; t < t1; t++) {\n"
 			"const I x = ((channel + c) * height + row + t * (I)p.dilation[0]) * width + column;\n"
 			"const I w = ((o * (I)p.cg + c) * (I)p.window[0] + t) * kernel_width;\n"
@@ -33422,7 +33422,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4088], part1[1601], end[1];
+    char part0[4067], part1[1601], end[1];
 } dvti_cuda_text_conv_patch_cu = {
 "#line 1 \"conv_patch.cu\"\n"
 "#line 28\n"
@@ -33533,10 +33533,10 @@ static const struct {
 	"return r;\n"
 "}\n\n\n"
 "__device__ inline E dvti_patch(const dvti_work &b, const void *image, const dvti_corner &corner,\n"
-							   "dvti_tap tap, bool there) {\n"
+							   "dvti_tap tap) {\n"
 	"const I row = corner.row + tap.t * b.rows.step, column = corner.column + tap.u * b.columns.step;\n"
 	"const bool inside =\n"
-		"there && corner.inside && (U)row < (U)b.rows.extent && (U)column < (U)b.columns.extent;\n"
+		"corner.inside && (U)row < (U)b.rows.extent && (U)column < (U)b.columns.extent;\n"
 	"const I at = corner.at + (tap.channel * b.rows.extent + row) * b.columns.extent + column;\n"
 	"return inside ? dvti_element(image, at) : (E)0;\n"
 "}\n\n\n"

@@ -27,9 +27,8 @@
 #define RIGHT (BN * BK / THREADS)
 /* Two blocks per multiprocessor hide each other's gather latency, which leaves 128 registers per
    thread. An unrolled loop with 8 x 8 results does not fit into those, and profits least from
-   unrolling. 64-bit positions do not fit at all. Beyond 8 steps the copies of the code save less
-   than a hundredth, and cost NVRTC time. */
-#define UNROLL (TM * TN >= 64 ? 1 : 8)
+   unrolling. 64-bit positions do not fit at all. */
+#define UNROLL (TM * TN >= 64 ? 1 : BK)
 #define RESIDENT (WIDE ? 1 : 2)
 #define PITCH(extent)                                                                              \
     ((extent) +                                                                                    \
@@ -80,7 +79,7 @@ struct dvti_fetcher {
 #pragma unroll
             for (int e = 0; e < RIGHT; e++) {
                 const bool there = b.n0 + thread / BK + e * (THREADS / BK) < b.n;
-                right[e] = dvti_patch(b, p.x, corner, tap[e], there);
+                right[e] = there ? dvti_patch(b, p.x, corner, tap[e]) : (C)0;
             }
         } else {
 #pragma unroll
@@ -93,7 +92,7 @@ struct dvti_fetcher {
             for (int e = 0; e < RIGHT; e++) {
                 const I at = k + thread / BN + e * (THREADS / BN);
                 const void *image = OP == DATA ? p.y : p.x;
-                right[e] = dvti_patch(b, image, corner, dvti_tap_of(b, at), at < b.end);
+                right[e] = at < b.end ? dvti_patch(b, image, corner, dvti_tap_of(b, at)) : (C)0;
             }
         }
     }
@@ -241,7 +240,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, 2) dvti_conv(const dvti
         const dvti_corner corner = dvti_corner_of(p, b, at, b.end);
 #pragma unroll
         for (int e = 0; e < TAPS; e++)
-            sums[e] = dvti_fma(dvti_patch(b, p.x, corner, taps[e], true), y, sums[e]);
+            sums[e] = dvti_fma(dvti_patch(b, p.x, corner, taps[e]), y, sums[e]);
     }
 #pragma unroll
     for (int e = 0; e < TAPS; e++) {

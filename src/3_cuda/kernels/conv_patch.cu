@@ -152,12 +152,12 @@ __device__ inline dvti_tap dvti_tap_of(const dvti_work &b, I k) {
     return r;
 }
 
-/* Returns an element of a patch, 0 in the padding or if it does not exist (`there`). */
+/* Returns an element of a patch, 0 in the padding. */
 __device__ inline E dvti_patch(const dvti_work &b, const void *image, const dvti_corner &corner,
-                               dvti_tap tap, bool there) {
+                               dvti_tap tap) {
     const I row = corner.row + tap.t * b.rows.step, column = corner.column + tap.u * b.columns.step;
     const bool inside =
-        there && corner.inside && (U)row < (U)b.rows.extent && (U)column < (U)b.columns.extent;
+        corner.inside && (U)row < (U)b.rows.extent && (U)column < (U)b.columns.extent;
     const I at = corner.at + (tap.channel * b.rows.extent + row) * b.columns.extent + column;
     return inside ? dvti_element(image, at) : (E)0;
 }
