@@ -282,6 +282,19 @@ static dvt_array *sweep_fill(dvt_array *x, dvt_array *b, int axis) {
     return dvt_fill(sweep_part(dvt_zeros_like(x), axis), 3);
 }
 
+static double sweep_twice(void *user, const double *value) {
+    (void)user;
+    return value[0] + value[0];
+}
+
+static dvt_array *sweep_custom(dvt_array *x, dvt_array *b, int axis) {
+    dvt_kernel *twice = dvt_kernel_expression("x", "x + x");
+    (void)b;
+    if (dvt_kernel_set_element(twice, sweep_twice, NULL) != DVT_OK)
+        return NULL;
+    return dvt_kernel_apply(twice, DVT_ARGS(DVT_IN(dvt_detach(sweep_part(x, axis)))));
+}
+
 #define SWEEP_RANDOM(name, call)                                                                   \
     static dvt_array *sweep_##name(dvt_array *x, dvt_array *b, int axis) {                         \
         dvt_shape shape = dvt_shape_of(x);                                                         \
