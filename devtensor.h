@@ -3097,7 +3097,7 @@ DVT_API dvt_status dvt_barrier_ranks(void);
 /* Returns the bytes that this process has sent to other ranks so far, or has begun to send. */
 DVT_API int64_t dvt_rank_bytes(void);
 /* Sets the bytes of the buckets in which a trainer sends gradients while backward runs, 4 MiB by
-   default. 0: it sends them in the step. The bits of the sums do not depend on it. From the third
+   default. 0: it sends them in the step. Sums by messages have the same bits. From the third
    step on, a bucket is sent when backward has completed its gradients on all contexts of the
    process; dvt_param_grad is that of this rank until the step. GPUs copy a bucket to host memory,
    or sum it with NCCL, while they compute. Gradients that backward adds (DVT_GRAD_ADD) and those of
@@ -72609,10 +72609,11 @@ static dvt_status dvti_buckets_await_checks(const char *function, dvti_buckets *
 }
 
 DVTI_FN dvt_status dvti_buckets_compare(const char *function, const dvt_trainer *t, bool *same) {
+	dvti_attempt attempt = dvti_attempt_begin(); /* without memory, the step sums again */
 	int k;
 	for (k = 0; k < t->ctxs.n && *same; k++)
-		if (!dvti_buckets_compare_on(function, t, k, same))
-			return dvti_failure();
+		*same = dvti_buckets_compare_on(function, t, k, same) && *same;
+	dvti_attempt_end(&attempt);
 	return *same ? dvti_buckets_await_checks(function, t->buckets, same) : DVT_OK;
 }
 #endif
@@ -72869,7 +72870,9 @@ DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *
 		o->off_bytes = -1;
 		o->misses = 0;
 	}
-	state->bucket_bytes = o->off_bytes == -1 ? t->bucket_bytes : 0;
+	state->bucket_bytes = o->off_bytes == -1 ? DVTI_MIN(t->bucket_bytes, DVTI_FLIGHT_BYTES) : 0;
+	if (o->n_buckets && !dvti_same_ctxs(&o->ctxs, &t->ctxs)) /* all ranks drop the plan */
+		state->bucket_bytes = 0;
 	for (i = 0; i < t->n; i++)
 		if (dvti_bucket_sums(t, i) &&
 			dvt_nbytes(dvti_trainer_at(t, i, 0)->gradient) > DVTI_FLIGHT_BYTES)
@@ -72877,6 +72880,8 @@ DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *
 	state->same = dvti_buckets_fit(t, state->shapes, fresh_only);
 	if (state->same)
 		status = dvti_buckets_compare(function, t, &state->same);
+	if (status == DVT_OK)
+		status = dvti_buckets_move(function, o, o->n_buckets, false);
 	state->started = o->started;
 	state->heard = o->heard;
 	return status;
@@ -73186,7 +73191,7 @@ DVTI_FN void dvti_buckets_reset(dvti_buckets *o) {
 	int i;
 	for (i = 0; i < o->n_buckets; i++)
 		dvti_bucket_clear(o, &o->bucket[i]);
-	for (i = 0; i < o->n; i++)
+	for (i = 0; o->leaf && i < o->n; i++)
 		o->leaf[i].heard = 0;
 	o->heard = o->packed = o->started = o->added = o->complete = 0;
 	o->changed = false;
@@ -73264,7 +73269,7 @@ DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
 DVTI_FN void dvti_buckets_reap(void) {
 	dvti_buckets **at = &dvti_buckets_list, *o;
 	while ((o = *at) != NULL) {
-		if (!dvti_atomic_load(&o->orphan) || o->complete < o->started) {
+		if (!dvti_atomic_load(&o->orphan) || o->complete < o->packed) {
 			at = &o->next;
 			continue;
 		}
@@ -73283,9 +73288,10 @@ DVTI_FN void dvti_buckets_free(dvti_buckets *o) {
 DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 	dvt_status status = DVT_OK;
 	dvti_buckets *o;
+	/* Other ranks may have started what this one has packed. */
 	for (o = dvti_buckets_list; o && status == DVT_OK; o = o->next)
-		while (o->complete < o->started && status == DVT_OK)
-			status = dvti_buckets_move(function, o, o->started, true);
+		while (o->complete < o->packed && status == DVT_OK)
+			status = dvti_buckets_move(function, o, o->packed, true);
 	while (status == DVT_OK && (o = dvti_buckets_list) != NULL) {
 		dvti_buckets_list = o->next;
 		o->listed = false;
@@ -73323,17 +73329,9 @@ static bool dvti_buckets_mark(dvti_buckets *o, int i, int k) {
 	return true;
 }
 
-/* Packs a complete gradient, and prepares the bucket that it completes. */
-static bool dvti_buckets_take(const char *function, dvti_buckets *o, int i, int k,
-							  dvt_array *gradient) {
-	dvti_bucket_leaf *leaf = &o->leaf[i];
-	dvti_bucket *b = o->n_buckets && leaf->bucket >= 0 ? &o->bucket[leaf->bucket] : NULL;
-	const bool first = dvti_buckets_mark(o, i, k);
-	if (!b || o->changed || leaf->bucket < o->packed || gradient->dtype != b->dtype ||
-		leaf->at + dvt_size(gradient) > b->size) {
-		o->changed = o->changed || b != NULL;
-		return true;
-	}
+static bool dvti_buckets_pack(const char *function, dvti_buckets *o, const dvti_bucket_leaf *leaf,
+							  int k, dvt_array *gradient, bool first) {
+	dvti_bucket *b = &o->bucket[leaf->bucket];
 	if (!dvti_bucket_pack(function, o, leaf, k, gradient))
 		return false;
 	b->missing -= first;
@@ -73341,6 +73339,25 @@ static bool dvti_buckets_take(const char *function, dvti_buckets *o, int i, int 
 		if (!dvti_buckets_prepare_next(function, o))
 			return false;
 	return true;
+}
+
+/* Packs a complete gradient, and prepares the bucket that it completes. A rank without memory for
+   that goes on: the step sums without buckets. */
+static void dvti_buckets_take(const char *function, dvti_buckets *o, int i, int k,
+							  dvt_array *gradient) {
+	const dvti_bucket_leaf *leaf = &o->leaf[i];
+	const dvti_bucket *b = o->n_buckets && leaf->bucket >= 0 ? &o->bucket[leaf->bucket] : NULL;
+	const bool first = dvti_buckets_mark(o, i, k);
+	dvti_attempt attempt;
+	if (!b || o->changed || leaf->bucket < o->packed || gradient->dtype != b->dtype ||
+		leaf->at + dvt_size(gradient) > b->size) {
+		o->changed = o->changed || b != NULL;
+		return;
+	}
+	attempt = dvti_attempt_begin();
+	if (!dvti_buckets_pack(function, o, leaf, k, gradient, first))
+		o->changed = true;
+	dvti_attempt_end(&attempt);
 }
 
 static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
@@ -73352,8 +73369,9 @@ static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
 	dvti_buckets *o;
 	for (o = dvti_buckets_list; o && good; o = o->next) {
 		found = dvti_atomic_load(&o->orphan) ? NULL : dvti_buckets_find(o, leaf);
-		good = (!found || dvti_buckets_take(function, o, found->i, found->k, gradient)) &&
-			   dvti_buckets_move(function, o, o->n_buckets, false) == DVT_OK;
+		if (found)
+			dvti_buckets_take(function, o, found->i, found->k, gradient);
+		good = dvti_buckets_move(function, o, o->n_buckets, false) == DVT_OK;
 	}
 	dvti_float_mode_end(&mode);
 	dvt_scope_end(&scope);

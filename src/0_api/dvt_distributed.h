@@ -90,7 +90,7 @@ DVT_API dvt_status dvt_barrier_ranks(void);
 /* Returns the bytes that this process has sent to other ranks so far, or has begun to send. */
 DVT_API int64_t dvt_rank_bytes(void);
 /* Sets the bytes of the buckets in which a trainer sends gradients while backward runs, 4 MiB by
-   default. 0: it sends them in the step. The bits of the sums do not depend on it. From the third
+   default. 0: it sends them in the step. Sums by messages have the same bits. From the third
    step on, a bucket is sent when backward has completed its gradients on all contexts of the
    process; dvt_param_grad is that of this rank until the step. GPUs copy a bucket to host memory,
    or sum it with NCCL, while they compute. Gradients that backward adds (DVT_GRAD_ADD) and those of

@@ -35,7 +35,9 @@ DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *
         o->off_bytes = -1;
         o->misses = 0;
     }
-    state->bucket_bytes = o->off_bytes == -1 ? t->bucket_bytes : 0;
+    state->bucket_bytes = o->off_bytes == -1 ? DVTI_MIN(t->bucket_bytes, DVTI_FLIGHT_BYTES) : 0;
+    if (o->n_buckets && !dvti_same_ctxs(&o->ctxs, &t->ctxs)) /* all ranks drop the plan */
+        state->bucket_bytes = 0;
     for (i = 0; i < t->n; i++)
         if (dvti_bucket_sums(t, i) &&
             dvt_nbytes(dvti_trainer_at(t, i, 0)->gradient) > DVTI_FLIGHT_BYTES)
@@ -43,6 +45,8 @@ DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *
     state->same = dvti_buckets_fit(t, state->shapes, fresh_only);
     if (state->same)
         status = dvti_buckets_compare(function, t, &state->same);
+    if (status == DVT_OK)
+        status = dvti_buckets_move(function, o, o->n_buckets, false);
     state->started = o->started;
     state->heard = o->heard;
     return status;

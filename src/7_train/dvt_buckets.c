@@ -70,7 +70,7 @@ DVTI_FN void dvti_buckets_reset(dvti_buckets *o) {
     int i;
     for (i = 0; i < o->n_buckets; i++)
         dvti_bucket_clear(o, &o->bucket[i]);
-    for (i = 0; i < o->n; i++)
+    for (i = 0; o->leaf && i < o->n; i++)
         o->leaf[i].heard = 0;
     o->heard = o->packed = o->started = o->added = o->complete = 0;
     o->changed = false;
@@ -148,7 +148,7 @@ DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
 DVTI_FN void dvti_buckets_reap(void) {
     dvti_buckets **at = &dvti_buckets_list, *o;
     while ((o = *at) != NULL) {
-        if (!dvti_atomic_load(&o->orphan) || o->complete < o->started) {
+        if (!dvti_atomic_load(&o->orphan) || o->complete < o->packed) {
             at = &o->next;
             continue;
         }
@@ -167,9 +167,10 @@ DVTI_FN void dvti_buckets_free(dvti_buckets *o) {
 DVTI_FN dvt_status dvti_buckets_end(const char *function) {
     dvt_status status = DVT_OK;
     dvti_buckets *o;
+    /* Other ranks may have started what this one has packed. */
     for (o = dvti_buckets_list; o && status == DVT_OK; o = o->next)
-        while (o->complete < o->started && status == DVT_OK)
-            status = dvti_buckets_move(function, o, o->started, true);
+        while (o->complete < o->packed && status == DVT_OK)
+            status = dvti_buckets_move(function, o, o->packed, true);
     while (status == DVT_OK && (o = dvti_buckets_list) != NULL) {
         dvti_buckets_list = o->next;
         o->listed = false;
@@ -207,17 +208,9 @@ static bool dvti_buckets_mark(dvti_buckets *o, int i, int k) {
     return true;
 }
 
-/* Packs a complete gradient, and prepares the bucket that it completes. */
-static bool dvti_buckets_take(const char *function, dvti_buckets *o, int i, int k,
-                              dvt_array *gradient) {
-    dvti_bucket_leaf *leaf = &o->leaf[i];
-    dvti_bucket *b = o->n_buckets && leaf->bucket >= 0 ? &o->bucket[leaf->bucket] : NULL;
-    const bool first = dvti_buckets_mark(o, i, k);
-    if (!b || o->changed || leaf->bucket < o->packed || gradient->dtype != b->dtype ||
-        leaf->at + dvt_size(gradient) > b->size) {
-        o->changed = o->changed || b != NULL;
-        return true;
-    }
+static bool dvti_buckets_pack(const char *function, dvti_buckets *o, const dvti_bucket_leaf *leaf,
+                              int k, dvt_array *gradient, bool first) {
+    dvti_bucket *b = &o->bucket[leaf->bucket];
     if (!dvti_bucket_pack(function, o, leaf, k, gradient))
         return false;
     b->missing -= first;
@@ -225,6 +218,25 @@ static bool dvti_buckets_take(const char *function, dvti_buckets *o, int i, int 
         if (!dvti_buckets_prepare_next(function, o))
             return false;
     return true;
+}
+
+/* Packs a complete gradient, and prepares the bucket that it completes. A rank without memory for
+   that goes on: the step sums without buckets. */
+static void dvti_buckets_take(const char *function, dvti_buckets *o, int i, int k,
+                              dvt_array *gradient) {
+    const dvti_bucket_leaf *leaf = &o->leaf[i];
+    const dvti_bucket *b = o->n_buckets && leaf->bucket >= 0 ? &o->bucket[leaf->bucket] : NULL;
+    const bool first = dvti_buckets_mark(o, i, k);
+    dvti_attempt attempt;
+    if (!b || o->changed || leaf->bucket < o->packed || gradient->dtype != b->dtype ||
+        leaf->at + dvt_size(gradient) > b->size) {
+        o->changed = o->changed || b != NULL;
+        return;
+    }
+    attempt = dvti_attempt_begin();
+    if (!dvti_buckets_pack(function, o, leaf, k, gradient, first))
+        o->changed = true;
+    dvti_attempt_end(&attempt);
 }
 
 static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
@@ -236,8 +248,9 @@ static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
     dvti_buckets *o;
     for (o = dvti_buckets_list; o && good; o = o->next) {
         found = dvti_atomic_load(&o->orphan) ? NULL : dvti_buckets_find(o, leaf);
-        good = (!found || dvti_buckets_take(function, o, found->i, found->k, gradient)) &&
-               dvti_buckets_move(function, o, o->n_buckets, false) == DVT_OK;
+        if (found)
+            dvti_buckets_take(function, o, found->i, found->k, gradient);
+        good = dvti_buckets_move(function, o, o->n_buckets, false) == DVT_OK;
     }
     dvti_float_mode_end(&mode);
     dvt_scope_end(&scope);
