@@ -1973,14 +1973,16 @@ typedef struct dvt_kernel_call {
    library. */
 typedef void (*dvt_kernel_host_fn)(void *user, const dvt_kernel_call *call);
 /* Stands in for an expression: returns its value for one element from the inputs' values, in the
-   order of their names. Not called by two threads at once for one launch. */
+   order of their names. Integers reach it as double, exact to 2^53. Not called by two threads at
+   once for one launch. */
 typedef double (*dvt_kernel_element_fn)(void *user, const double *value);
 
 /* Makes a kernel of CUDA C++ source, which has an extern "C" __global__ function of that name. Both
    texts are copied. Nothing is compiled before the first launch on a GPU; each architecture is
    compiled once, and the cache on disk keeps it. NVRTC sees no headers of the toolkit. The types
    int8_t to uint64_t are defined, and CUDA's own functions need no header; <stdint.h>, <stddef.h>,
-   <stdbool.h> and <math.h> may be included. The source is trusted as the program is: a wrong
+   <stdbool.h> and <math.h> may be included, but define nothing more: no INT32_MAX, INFINITY or NAN.
+   The source is trusted as the program is: a wrong
    address in it ends the GPU's context.
    Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (the name is no C identifier). */
 DVT_API dvt_kernel *dvt_kernel_new(const char *source, const char *name);
@@ -11924,6 +11926,16 @@ static DVTI_TLS struct {
 	char name[DVTI_RANGES][DVTI_RANGE_NAME];
 } dvti_ranges;
 
+/* Copies a name, cut before a UTF-8 character that does not fit. */
+static void dvti_range_name(char out[DVTI_RANGE_NAME], const char *name) {
+	size_t n = strlen(name);
+	if (n >= DVTI_RANGE_NAME)
+		for (n = DVTI_RANGE_NAME - 1; n && ((unsigned char)name[n] & 0xC0) == 0x80; n--)
+			;
+	memcpy(out, name, n);
+	out[n] = 0;
+}
+
 DVT_API dvt_status dvt_range_push(const char *name) {
 	const int i = dvti_ranges.depth;
 	if (!name)
@@ -11931,7 +11943,7 @@ DVT_API dvt_status dvt_range_push(const char *name) {
 	dvti_nvtx_push(name);
 	if (i < DVTI_RANGES) {
 		dvti_ranges.begin[i] = dvti_listened() ? dvti_now() : -1;
-		snprintf(dvti_ranges.name[i], DVTI_RANGE_NAME, "%s", name);
+		dvti_range_name(dvti_ranges.name[i], name);
 	}
 	dvti_ranges.depth++;
 	return DVT_OK;
@@ -12752,6 +12764,19 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
 	return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
 }
 
+/* Waits for GPUs that read the page-locked memory of the result. */
+static DVTI_RARE void dvti_settle_product(const dvti_matrices *product) {
+	dvti_launch launch;
+	dvti_launch_begin(&launch, "dvt_matmul", NULL, DVTI_OP_matmul);
+	launch.n_out = 1;
+	launch.out[0].data = product->c;
+	launch.out[0].dtype = product->dtype;
+	launch.out[0].ndim = 1;
+	launch.out[0].dim[0] = product->m * product->n;
+	launch.out[0].stride[0] = 1;
+	dvti_pinned_settle_launch(&launch);
+}
+
 DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_kernel *kernel,
 								 const dvti_matrices *product) {
 	const dvti_backend *backend = device->backend;
@@ -12759,6 +12784,8 @@ DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_kernel *kernel,
 	bool done;
 	if (!backend->multiply_small)
 		return false;
+	if (dvti_pinned_busy() && device->ctx.type == DVT_DEVICE_CPU)
+		dvti_settle_product(product);
 	mode = dvti_float_mode_begin();
 	done = backend->multiply_small(kernel, product);
 	dvti_float_mode_end(&mode);
@@ -17360,10 +17387,22 @@ static void dvti_custom_next(const dvti_custom *custom, const dvti_view *out, in
 }
 
 /* Converts as elementwise operations do: each value to the class `compute`, the result from
-   float64. */
+   float64 or int64. */
 static double dvti_custom_load(const dvti_view *view, int64_t at, dvti_class compute) {
 	const double value = dvti_load_f64(view->data, view->dtype, at);
 	return compute == DVTI_F32 ? (double)(float)value : value;
+}
+
+static double dvti_custom_scalar(const dvt_kernel_value *value, dvti_class compute) {
+	return compute == DVTI_F32 ? (double)(float)value->f : value->f;
+}
+
+/* Integers are truncated and wrap in the result's type, as on a GPU. */
+static void dvti_custom_store(const dvti_view *out, int64_t at, double value, dvti_class compute) {
+	if (compute != DVTI_I64)
+		dvti_store_f64(out->data, out->dtype, at, value);
+	else
+		dvti_store_i64(out->data, out->dtype, at, dvt_arg_real(DVT_ARG_DOUBLE, value).i);
 }
 
 static void dvti_custom_expression(const dvti_launch *launch) {
@@ -17377,8 +17416,8 @@ static void dvti_custom_expression(const dvti_launch *launch) {
 		for (k = 0; k < custom->call.n_args; k++)
 			value[k] = dvti_arg_is_array(custom->call.arg[k].kind)
 						   ? dvti_custom_load(&custom->view[k], at[k], launch->compute)
-						   : custom->call.arg[k].f;
-		dvti_store_f64(out->data, out->dtype, i, custom->element(custom->user, value));
+						   : dvti_custom_scalar(&custom->call.arg[k], launch->compute);
+		dvti_custom_store(out, i, custom->element(custom->user, value), launch->compute);
 		dvti_custom_next(custom, out, index, at);
 	}
 }
@@ -33596,26 +33635,26 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[581], end[1];
+    char part0[616], end[1];
 } dvti_cuda_text_custom_cu = {
 "#line 1 \"custom.cu\"\n"
 "#line 9\n"
 "extern \"C\" __global__ void dvti_custom(const dvti_kcustom p) {\n"
 	"for (int64_t i = dvti_thread(); i < p.n; i += dvti_threads()) {\n"
-		"I at[N_IN];\n"
+		"I at[DVTI_N_IN];\n"
 		"I left = (I)i;\n"
 "#pragma unroll\n"
-		"for (int k = 0; k < N_IN; k++)\n"
-			"at[k] = FLAT ? left * (I)p.stride[k][0] : 0;\n"
-		"for (int axis = FLAT ? -1 : (int)p.ndim - 1; axis >= 0; axis--) {\n"
+		"for (int k = 0; k < DVTI_N_IN; k++)\n"
+			"at[k] = DVTI_FLAT ? left * (I)p.stride[k][0] : 0;\n"
+		"for (int axis = DVTI_FLAT ? -1 : (int)p.ndim - 1; axis >= 0; axis--) {\n"
 			"const I next = dvti_divide(left, p.axis[axis]);\n"
 			"const I place = left - next * (I)p.axis[axis].divisor;\n"
 "#pragma unroll\n"
-			"for (int k = 0; k < N_IN; k++)\n"
+			"for (int k = 0; k < DVTI_N_IN; k++)\n"
 				"at[k] += place * (I)p.stride[k][axis];\n"
 			"left = next;\n"
 		"}\n"
-		"dvti_store<OUT>(p.out, i, VALUE);\n"
+		"dvti_store<DVTI_OUT>(p.out, i, DVTI_VALUE);\n"
 	"}\n"
 "}\n",
 ""};
@@ -41164,10 +41203,10 @@ DVTI_FN void dvti_cuda_describe_custom(uint64_t variant, dvti_text *text) {
 	int k;
 	if (!e)
 		return;
-	dvti_text_add(text, "typedef %s T;\ntypedef %s I;\n#define OUT %d\n#define N_IN %d\n",
+	dvti_text_add(text, "typedef %s T;\ntypedef %s I;\n#define DVTI_OUT %d\n#define DVTI_N_IN %d\n",
 				  type[e->kind.compute], e->kind.wide ? "int64_t" : "int", e->kind.out,
 				  e->kind.inputs);
-	dvti_text_add(text, "#define FLAT %s\n#define VALUE dvti_expression(",
+	dvti_text_add(text, "#define DVTI_FLAT %s\n#define DVTI_VALUE dvti_expression(",
 				  e->kind.flat ? "true" : "false");
 	for (k = 0; k < e->kind.inputs; k++)
 		if (e->kind.dtype[k] < 0)
@@ -41194,7 +41233,8 @@ static dvt_status dvti_cuda_custom_failed(dvti_cuda_gpu *gpu, const dvti_launch 
 		DVT_ERR_RANGE,
 		"%s: %s does not take a block of %lld threads with %lld bytes of dynamic shared "
 		"memory for this kernel; expected what its registers and shared memory allow: "
-		"use smaller blocks or less memory",
+		"use smaller blocks or less memory. Or the arguments do not match the function's "
+		"parameters: compare their number and types",
 		launch->name, dvt_ctx_name(gpu->ctx), (long long)(c->block[0] * c->block[1] * c->block[2]),
 		(long long)c->shared_bytes);
 }
@@ -48352,6 +48392,17 @@ static void dvti_parameters_read(const char *at, dvti_signature *out) {
 	out->n = n + 1;
 }
 
+/* Returns whether `#if` comes before `end`: then another definition may be compiled. */
+static bool dvti_is_conditional(const char *source, const char *end) {
+	for (; source < end; source++)
+		if (*source == '#') {
+			const char *word = source + 1 + strspn(source + 1, " \t");
+			if (word[0] == 'i' && word[1] == 'f')
+				return true;
+		}
+	return false;
+}
+
 DVTI_FN void dvti_signature_read(const char *source, const char *name, dvti_signature *out) {
 	const char *at, *end;
 	bool macros = false, global = false, named = false;
@@ -48360,7 +48411,8 @@ DVTI_FN void dvti_signature_read(const char *source, const char *name, dvti_sign
 	for (at = dvti_next_token(source, &macros); *at; at = dvti_next_token(end, &macros)) {
 		end = dvti_token_end(at);
 		if (global && named && *at == '(') {
-			dvti_parameters_read(end, out);
+			if (!dvti_is_conditional(source, at))
+				dvti_parameters_read(end, out);
 			return;
 		}
 		named = dvti_is_word(at, (size_t)(end - at), name);
@@ -48536,9 +48588,9 @@ static bool dvti_arg_valid(const dvt_kernel *kernel, const dvt_kernel_arg *arg, 
 			kernel->label, k + 1, (int)arg->kind);
 		return false;
 	}
-	if (arg->kind == DVT_ARG_INT32 && (arg->i < INT32_MIN || arg->i > INT32_MAX)) {
+	if (arg->kind == DVT_ARG_INT32 && (arg->i < INT32_MIN || arg->i > UINT32_MAX)) {
 		dvti_fail(DVT_ERR_RANGE,
-				  "%s: %s is %lld, which does not fit in int32_t; declare it int64_t, and use "
+				  "%s: %s is %lld, which fits in neither int32_t nor uint32_t; declare it int64_t, and use "
 				  "DVT_INT64",
 				  kernel->label, dvti_arg_name(kernel, k), (long long)arg->i);
 		return false;
@@ -48568,6 +48620,7 @@ DVTI_FN dvt_array *dvti_kernel_arguments(const dvt_kernel *kernel, const dvt_ker
 										 int64_t n, dvti_custom *custom, dvt_array **array) {
 	dvt_array *present[DVT_KERNEL_ARGS];
 	const char *name[DVT_KERNEL_ARGS];
+	char number[DVT_KERNEL_ARGS][16]; /* more names than dvti_name_buffer holds at once */
 	int n_arrays = 0, k;
 	if (!args || n < 1 || n > DVT_KERNEL_ARGS) {
 		if (!args)
@@ -48586,7 +48639,10 @@ DVTI_FN dvt_array *dvti_kernel_arguments(const dvt_kernel *kernel, const dvt_ker
 		value->f = args[k].kind == DVT_ARG_FLOAT ? (double)(float)args[k].f : args[k].f;
 		array[k] = dvti_arg_is_array(args[k].kind) ? args[k].array : NULL;
 		if (array[k]) {
-			name[n_arrays] = dvti_arg_name(kernel, k);
+			name[n_arrays] = number[k];
+			snprintf(number[k], sizeof number[k], "argument %d", k + 1);
+			if (kernel->signature.n > k && kernel->signature.parameter[k].name[0])
+				name[n_arrays] = kernel->signature.parameter[k].name;
 			present[n_arrays++] = array[k];
 		}
 	}
@@ -55500,6 +55556,8 @@ static void dvti_trace_add(dvti_trace *t, dvti_trace_row *row, const dvti_event 
 
 /* Writes a range at once: it ends outside of public calls with a line. */
 static void dvti_trace_range(dvti_trace *t, const dvti_trace_row *row, const dvti_event *e) {
+	if (e->begin < t->start) /* began before this trace, under a listener of before */
+		return;
 	dvti_trace_slice(&t->text, e->name, "range", 1, row->number, e->begin - t->start,
 					 e->end - t->start);
 	dvti_writer_text(&t->text, "}},\n");

@@ -73,14 +73,16 @@ typedef struct dvt_kernel_call {
    library. */
 typedef void (*dvt_kernel_host_fn)(void *user, const dvt_kernel_call *call);
 /* Stands in for an expression: returns its value for one element from the inputs' values, in the
-   order of their names. Not called by two threads at once for one launch. */
+   order of their names. Integers reach it as double, exact to 2^53. Not called by two threads at
+   once for one launch. */
 typedef double (*dvt_kernel_element_fn)(void *user, const double *value);
 
 /* Makes a kernel of CUDA C++ source, which has an extern "C" __global__ function of that name. Both
    texts are copied. Nothing is compiled before the first launch on a GPU; each architecture is
    compiled once, and the cache on disk keeps it. NVRTC sees no headers of the toolkit. The types
    int8_t to uint64_t are defined, and CUDA's own functions need no header; <stdint.h>, <stddef.h>,
-   <stdbool.h> and <math.h> may be included. The source is trusted as the program is: a wrong
+   <stdbool.h> and <math.h> may be included, but define nothing more: no INT32_MAX, INFINITY or NAN.
+   The source is trusted as the program is: a wrong
    address in it ends the GPU's context.
    Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (the name is no C identifier). */
 DVT_API dvt_kernel *dvt_kernel_new(const char *source, const char *name);

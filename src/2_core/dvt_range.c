@@ -118,6 +118,16 @@ static DVTI_TLS struct {
     char name[DVTI_RANGES][DVTI_RANGE_NAME];
 } dvti_ranges;
 
+/* Copies a name, cut before a UTF-8 character that does not fit. */
+static void dvti_range_name(char out[DVTI_RANGE_NAME], const char *name) {
+    size_t n = strlen(name);
+    if (n >= DVTI_RANGE_NAME)
+        for (n = DVTI_RANGE_NAME - 1; n && ((unsigned char)name[n] & 0xC0) == 0x80; n--)
+            ;
+    memcpy(out, name, n);
+    out[n] = 0;
+}
+
 DVT_API dvt_status dvt_range_push(const char *name) {
     const int i = dvti_ranges.depth;
     if (!name)
@@ -125,7 +135,7 @@ DVT_API dvt_status dvt_range_push(const char *name) {
     dvti_nvtx_push(name);
     if (i < DVTI_RANGES) {
         dvti_ranges.begin[i] = dvti_listened() ? dvti_now() : -1;
-        snprintf(dvti_ranges.name[i], DVTI_RANGE_NAME, "%s", name);
+        dvti_range_name(dvti_ranges.name[i], name);
     }
     dvti_ranges.depth++;
     return DVT_OK;

@@ -106,6 +106,19 @@ DVTI_FN dvt_status dvti_run(dvti_device *device, dvti_launch *launch) {
     return dvti_sync_mode() ? backend->wait(device) : DVT_OK;
 }
 
+/* Waits for GPUs that read the page-locked memory of the result. */
+static DVTI_RARE void dvti_settle_product(const dvti_matrices *product) {
+    dvti_launch launch;
+    dvti_launch_begin(&launch, "dvt_matmul", NULL, DVTI_OP_matmul);
+    launch.n_out = 1;
+    launch.out[0].data = product->c;
+    launch.out[0].dtype = product->dtype;
+    launch.out[0].ndim = 1;
+    launch.out[0].dim[0] = product->m * product->n;
+    launch.out[0].stride[0] = 1;
+    dvti_pinned_settle_launch(&launch);
+}
+
 DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_kernel *kernel,
                                  const dvti_matrices *product) {
     const dvti_backend *backend = device->backend;
@@ -113,6 +126,8 @@ DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_kernel *kernel,
     bool done;
     if (!backend->multiply_small)
         return false;
+    if (dvti_pinned_busy() && device->ctx.type == DVT_DEVICE_CPU)
+        dvti_settle_product(product);
     mode = dvti_float_mode_begin();
     done = backend->multiply_small(kernel, product);
     dvti_float_mode_end(&mode);

@@ -17,10 +17,22 @@ static void dvti_custom_next(const dvti_custom *custom, const dvti_view *out, in
 }
 
 /* Converts as elementwise operations do: each value to the class `compute`, the result from
-   float64. */
+   float64 or int64. */
 static double dvti_custom_load(const dvti_view *view, int64_t at, dvti_class compute) {
     const double value = dvti_load_f64(view->data, view->dtype, at);
     return compute == DVTI_F32 ? (double)(float)value : value;
+}
+
+static double dvti_custom_scalar(const dvt_kernel_value *value, dvti_class compute) {
+    return compute == DVTI_F32 ? (double)(float)value->f : value->f;
+}
+
+/* Integers are truncated and wrap in the result's type, as on a GPU. */
+static void dvti_custom_store(const dvti_view *out, int64_t at, double value, dvti_class compute) {
+    if (compute != DVTI_I64)
+        dvti_store_f64(out->data, out->dtype, at, value);
+    else
+        dvti_store_i64(out->data, out->dtype, at, dvt_arg_real(DVT_ARG_DOUBLE, value).i);
 }
 
 static void dvti_custom_expression(const dvti_launch *launch) {
@@ -34,8 +46,8 @@ static void dvti_custom_expression(const dvti_launch *launch) {
         for (k = 0; k < custom->call.n_args; k++)
             value[k] = dvti_arg_is_array(custom->call.arg[k].kind)
                            ? dvti_custom_load(&custom->view[k], at[k], launch->compute)
-                           : custom->call.arg[k].f;
-        dvti_store_f64(out->data, out->dtype, i, custom->element(custom->user, value));
+                           : dvti_custom_scalar(&custom->call.arg[k], launch->compute);
+        dvti_custom_store(out, i, custom->element(custom->user, value), launch->compute);
         dvti_custom_next(custom, out, index, at);
     }
 }

@@ -184,6 +184,17 @@ static void dvti_parameters_read(const char *at, dvti_signature *out) {
     out->n = n + 1;
 }
 
+/* Returns whether `#if` comes before `end`: then another definition may be compiled. */
+static bool dvti_is_conditional(const char *source, const char *end) {
+    for (; source < end; source++)
+        if (*source == '#') {
+            const char *word = source + 1 + strspn(source + 1, " \t");
+            if (word[0] == 'i' && word[1] == 'f')
+                return true;
+        }
+    return false;
+}
+
 DVTI_FN void dvti_signature_read(const char *source, const char *name, dvti_signature *out) {
     const char *at, *end;
     bool macros = false, global = false, named = false;
@@ -192,7 +203,8 @@ DVTI_FN void dvti_signature_read(const char *source, const char *name, dvti_sign
     for (at = dvti_next_token(source, &macros); *at; at = dvti_next_token(end, &macros)) {
         end = dvti_token_end(at);
         if (global && named && *at == '(') {
-            dvti_parameters_read(end, out);
+            if (!dvti_is_conditional(source, at))
+                dvti_parameters_read(end, out);
             return;
         }
         named = dvti_is_word(at, (size_t)(end - at), name);

@@ -160,9 +160,10 @@ static bool dvti_arg_valid(const dvt_kernel *kernel, const dvt_kernel_arg *arg, 
             kernel->label, k + 1, (int)arg->kind);
         return false;
     }
-    if (arg->kind == DVT_ARG_INT32 && (arg->i < INT32_MIN || arg->i > INT32_MAX)) {
+    if (arg->kind == DVT_ARG_INT32 && (arg->i < INT32_MIN || arg->i > UINT32_MAX)) {
         dvti_fail(DVT_ERR_RANGE,
-                  "%s: %s is %lld, which does not fit in int32_t; declare it int64_t, and use "
+                  "%s: %s is %lld, which fits in neither int32_t nor uint32_t; declare it int64_t, "
+                  "and use "
                   "DVT_INT64",
                   kernel->label, dvti_arg_name(kernel, k), (long long)arg->i);
         return false;
@@ -192,6 +193,7 @@ DVTI_FN dvt_array *dvti_kernel_arguments(const dvt_kernel *kernel, const dvt_ker
                                          int64_t n, dvti_custom *custom, dvt_array **array) {
     dvt_array *present[DVT_KERNEL_ARGS];
     const char *name[DVT_KERNEL_ARGS];
+    char number[DVT_KERNEL_ARGS][16]; /* more names than dvti_name_buffer holds at once */
     int n_arrays = 0, k;
     if (!args || n < 1 || n > DVT_KERNEL_ARGS) {
         if (!args)
@@ -210,7 +212,10 @@ DVTI_FN dvt_array *dvti_kernel_arguments(const dvt_kernel *kernel, const dvt_ker
         value->f = args[k].kind == DVT_ARG_FLOAT ? (double)(float)args[k].f : args[k].f;
         array[k] = dvti_arg_is_array(args[k].kind) ? args[k].array : NULL;
         if (array[k]) {
-            name[n_arrays] = dvti_arg_name(kernel, k);
+            name[n_arrays] = number[k];
+            snprintf(number[k], sizeof number[k], "argument %d", k + 1);
+            if (kernel->signature.n > k && kernel->signature.parameter[k].name[0])
+                name[n_arrays] = kernel->signature.parameter[k].name;
             present[n_arrays++] = array[k];
         }
     }

@@ -215,6 +215,8 @@ static void dvti_trace_add(dvti_trace *t, dvti_trace_row *row, const dvti_event 
 
 /* Writes a range at once: it ends outside of public calls with a line. */
 static void dvti_trace_range(dvti_trace *t, const dvti_trace_row *row, const dvti_event *e) {
+    if (e->begin < t->start) /* began before this trace, under a listener of before */
+        return;
     dvti_trace_slice(&t->text, e->name, "range", 1, row->number, e->begin - t->start,
                      e->end - t->start);
     dvti_writer_text(&t->text, "}},\n");

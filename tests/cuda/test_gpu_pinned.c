@@ -42,6 +42,20 @@ DVT_TEST(gpu_pinned_uploads_before_writes) {
         CHECK(all_are(y[i], i + 1));
 }
 
+/* A small product is written without a launch. */
+DVT_TEST(gpu_pinned_uploads_before_small_products) {
+    dvt_array *x, *y;
+    dvt_matmul_desc desc = {0};
+    NEEDS_GPU;
+    x = dvt_empty_pinned(DVT_SHAPE(256, 256), DVT_F32, dvt_gpu(0));
+    dvt_fill(x, 1);
+    y = dvt_copyto(x, dvt_gpu(0));
+    desc.out = dvt_rows(x, 0, 8);
+    CHECK(dvt_matmul_with(dvt_full(DVT_SHAPE(8, 2), 50, DVT_F32, dvt_cpu()),
+                          dvt_ones(DVT_SHAPE(2, 256), DVT_F32, dvt_cpu()), &desc) == desc.out);
+    CHECK(all_are(y, 1) && all_are(dvt_rows(x, 0, 8), 100));
+}
+
 /* The address of the first call stays valid without another dvt_data. */
 DVT_TEST(gpu_pinned_address_is_safe) {
     dvt_array *x, *y;

@@ -233,6 +233,18 @@ DVT_TEST(kernel_and_gradients) {
     FAILS(dvt_backward(z), DVT_ERR_GRAD, "");
 }
 
+static double times_two(void *user, const double *value) {
+    (void)user;
+    return value[0] * 2;
+}
+
+DVT_TEST(kernel_integers_wrap) {
+    dvt_kernel *kernel = dvt_kernel_expression("x", "x * 2");
+    dvt_array *x = dvt_full(DVT_SHAPE(2), 200, DVT_U8, dvt_cpu());
+    dvt_kernel_set_element(kernel, times_two, NULL);
+    CHECK_CLOSE(dvt_item_at(dvt_kernel_apply(kernel, DVT_ARGS(DVT_IN(x))), DVT_SHAPE(1)), 144, 0);
+}
+
 static void expressions_on(dvt_ctx ctx) {
     dvt_kernel *kernel = dvt_kernel_expression(" x ,y", "x * x + y");
     dvt_array *a = dvt_reshape(dvt_arange(0, 6, 1, DVT_F32, ctx), DVT_SHAPE(2, 3)), *r;

@@ -82,10 +82,10 @@ DVTI_FN void dvti_cuda_describe_custom(uint64_t variant, dvti_text *text) {
     int k;
     if (!e)
         return;
-    dvti_text_add(text, "typedef %s T;\ntypedef %s I;\n#define OUT %d\n#define N_IN %d\n",
+    dvti_text_add(text, "typedef %s T;\ntypedef %s I;\n#define DVTI_OUT %d\n#define DVTI_N_IN %d\n",
                   type[e->kind.compute], e->kind.wide ? "int64_t" : "int", e->kind.out,
                   e->kind.inputs);
-    dvti_text_add(text, "#define FLAT %s\n#define VALUE dvti_expression(",
+    dvti_text_add(text, "#define DVTI_FLAT %s\n#define DVTI_VALUE dvti_expression(",
                   e->kind.flat ? "true" : "false");
     for (k = 0; k < e->kind.inputs; k++)
         if (e->kind.dtype[k] < 0)
@@ -112,7 +112,8 @@ static dvt_status dvti_cuda_custom_failed(dvti_cuda_gpu *gpu, const dvti_launch 
         DVT_ERR_RANGE,
         "%s: %s does not take a block of %lld threads with %lld bytes of dynamic shared "
         "memory for this kernel; expected what its registers and shared memory allow: "
-        "use smaller blocks or less memory",
+        "use smaller blocks or less memory. Or the arguments do not match the function's "
+        "parameters: compare their number and types",
         launch->name, dvt_ctx_name(gpu->ctx), (long long)(c->block[0] * c->block[1] * c->block[2]),
         (long long)c->shared_bytes);
 }
