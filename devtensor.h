@@ -48590,7 +48590,8 @@ static bool dvti_arg_valid(const dvt_kernel *kernel, const dvt_kernel_arg *arg, 
 	}
 	if (arg->kind == DVT_ARG_INT32 && (arg->i < INT32_MIN || arg->i > UINT32_MAX)) {
 		dvti_fail(DVT_ERR_RANGE,
-				  "%s: %s is %lld, which fits in neither int32_t nor uint32_t; declare it int64_t, and use "
+				  "%s: %s is %lld, which fits in neither int32_t nor uint32_t; declare it int64_t, "
+				  "and use "
 				  "DVT_INT64",
 				  kernel->label, dvti_arg_name(kernel, k), (long long)arg->i);
 		return false;

@@ -2,9 +2,9 @@
    for every position of a shape. One thread per element, 256 threads in a block, grid-stride loops;
    neighboring threads access neighboring elements of the result.
 
-   Variant: T the type to compute in; DVTI_OUT the result's dtype; DVTI_N_IN inputs; I the type of offsets;
-   DVTI_VALUE the call of dvti_expression with the inputs at the offsets at[]. DVTI_FLAT: one axis, so that an
-   offset is a product. */
+   Variant: T the type to compute in; DVTI_OUT the dtype of the result; DVTI_N_IN inputs; I the type
+   of offsets; DVTI_VALUE the call of dvti_expression with the inputs at the offsets at[].
+   DVTI_FLAT: one axis, so that an offset is a product. */
 
 extern "C" __global__ void dvti_custom(const dvti_kcustom p) {
     for (int64_t i = dvti_thread(); i < p.n; i += dvti_threads()) {

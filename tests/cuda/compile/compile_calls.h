@@ -461,6 +461,7 @@ static void every_family(void) {
     of_tensor_cores(DVT_F32); /* whose tiles are float32 sums */
     of_tensor_cores(DVT_F16);
     dvt_max_pool2d(given(DVT_SHAPE(2, 3, 8, 8), DVT_F32), &p);
+    expressions(DVT_F32);
     dvti_take_add(x, given(DVT_SHAPE(64), DVT_I64), 0, 10); /* index, sort */
     dvt_uniform(0, 1, DVT_SHAPE(64), DVT_F32, dvt_cpu());
     dvti_warm_step("compile_all", dvt_cpu(), DVTI_OP_sgd, 0, 0);
