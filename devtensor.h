@@ -17399,10 +17399,13 @@ static double dvti_custom_scalar(const dvt_kernel_value *value, dvti_class compu
 
 /* Integers are truncated and wrap in the result's type, as on a GPU. */
 static void dvti_custom_store(const dvti_view *out, int64_t at, double value, dvti_class compute) {
-	if (compute != DVTI_I64)
+	int64_t integer;
+	if (compute != DVTI_I64) {
 		dvti_store_f64(out->data, out->dtype, at, value);
-	else
-		dvti_store_i64(out->data, out->dtype, at, dvt_arg_real(DVT_ARG_DOUBLE, value).i);
+		return;
+	}
+	dvti_store_f64(&integer, DVT_I64, 0, value);
+	dvti_store_i64(out->data, out->dtype, at, integer);
 }
 
 static void dvti_custom_expression(const dvti_launch *launch) {
