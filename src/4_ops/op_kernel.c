@@ -193,7 +193,7 @@ DVTI_FN dvt_array *dvti_kernel_arguments(const dvt_kernel *kernel, const dvt_ker
                                          int64_t n, dvti_custom *custom, dvt_array **array) {
     dvt_array *present[DVT_KERNEL_ARGS];
     const char *name[DVT_KERNEL_ARGS];
-    char number[DVT_KERNEL_ARGS][16]; /* more names than dvti_name_buffer holds at once */
+    char number[DVT_KERNEL_ARGS][24]; /* more names than dvti_name_buffer holds at once */
     int n_arrays = 0, k;
     if (!args || n < 1 || n > DVT_KERNEL_ARGS) {
         if (!args)
