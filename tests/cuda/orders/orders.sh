@@ -22,7 +22,7 @@ unset DEVTENSOR_CACHE DEVTENSOR_VIRTUAL_GPUS DEVTENSOR_CUDA DEVTENSOR_P2P DEVTEN
     DEVTENSOR_NVRTC_PATH
 
 tests=$here/training.c
-for name in copies memory process; do tests="$tests tests/cuda/test_gpu_$name.c"; done
+for name in copies memory pinned process; do tests="$tests tests/cuda/test_gpu_$name.c"; done
 objects=
 for source in tests/dvt_test.c $tests; do
     object=$work/$(basename "$source" .c).o
