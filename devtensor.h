@@ -1980,10 +1980,10 @@ typedef double (*dvt_kernel_element_fn)(void *user, const double *value);
 /* Makes a kernel of CUDA C++ source, which has an extern "C" __global__ function of that name. Both
    texts are copied. Nothing is compiled before the first launch on a GPU; each architecture is
    compiled once, and the cache on disk keeps it. NVRTC sees no headers of the toolkit. The types
-   int8_t to uint64_t are defined, and CUDA's own functions need no header; <stdint.h>, <stddef.h>,
-   <stdbool.h> and <math.h> may be included, but define nothing more: no INT32_MAX, INFINITY or NAN.
-   The source is trusted as the program is: a wrong
-   address in it ends the GPU's context.
+   int8_t to uint64_t are defined, and CUDA's own functions need no header. <stdint.h>, <limits.h>,
+   <float.h>, <math.h>, <stddef.h> and <stdbool.h> may be included, for macros such as INT32_MAX,
+   FLT_MAX, INFINITY and M_PI. The source is trusted as the program is: a wrong address in it ends
+   the GPU's context.
    Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (the name is no C identifier). */
 DVT_API dvt_kernel *dvt_kernel_new(const char *source, const char *name);
 /* Makes a kernel of one C++ expression over named inputs: dvt_kernel_expression("x, y", "x * x +
@@ -2002,7 +2002,7 @@ DVT_API dvt_status dvt_kernel_set_element(dvt_kernel *kernel, dvt_kernel_element
    z; grids have at most 2^31 - 1 blocks in x and 65535 in y and z. shared_bytes: dynamic shared
    memory, at most what the GPU has (48 KiB on every GPU). The arguments follow the function's
    parameters: their number, and types that are written plainly (`const float *`, `int`, ...), are
-   compared with the source.
+   compared with the source. Scalars have 32 or 64 bits, so a char, short or bool is refused.
    Arrays are contiguous, and at least one is given. Written arrays count as overwritten: see
    dvt_mark_written. Nothing is recorded, so a kernel refuses arrays with a history while recording.
    Copies: never.  Waits: no, but a first launch compiles.
@@ -10663,8 +10663,9 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
 	dvti_mutex_unlock(&dvti_devices_lock);
 	if (users)
 		return dvti_fail(DVT_ERR_VALUE,
-						 "dvt_set_virtual_gpus: %lld arrays or calls of other threads are using "
-						 "virtual GPUs; release the arrays and wait for the calls first",
+						 "dvt_set_virtual_gpus: %lld arrays, events or calls of other threads are "
+						 "using virtual GPUs; release arrays and events, and wait for the calls "
+						 "first",
 						 (long long)users);
 	return DVT_OK;
 }
@@ -28213,6 +28214,7 @@ DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, 
 /* A parameter of a __global__ function, as far as its text tells. */
 typedef struct dvti_parameter {
 	bool pointer, constant;
+	bool narrow;         /* a scalar of 8 or 16 bits, which no argument has */
 	int dtype;           /* of a pointer's elements; -1: any */
 	dvt_arg_kind scalar; /* DVT_ARG_NONE: unknown */
 	char name[DVTI_IDENTIFIER];
@@ -37851,12 +37853,63 @@ static dvt_status dvti_nvrtc_take(const dvti_nvrtc *rtc, const char *function, d
 	return dvti_nvrtc_fail(rtc, function, cubin ? "nvrtcGetCUBIN" : "nvrtcGetPTX", result);
 }
 
-/* Headers that a program's source may include: the head of the source has what they declare, or
-   NVRTC does. */
+/* What a program's source may include: NVRTC declares CUDA's functions by itself, and has neither
+   these headers nor their macros. The types are in the head of the source. */
+static const char dvti_nvrtc_stdint[] = "#pragma once\n"
+										"#define INT8_MIN (-128)\n"
+										"#define INT8_MAX 127\n"
+										"#define UINT8_MAX 255\n"
+										"#define INT16_MIN (-32768)\n"
+										"#define INT16_MAX 32767\n"
+										"#define UINT16_MAX 65535\n"
+										"#define INT32_MIN (-2147483647 - 1)\n"
+										"#define INT32_MAX 2147483647\n"
+										"#define UINT32_MAX 4294967295u\n"
+										"#define INT64_MIN (-9223372036854775807ll - 1)\n"
+										"#define INT64_MAX 9223372036854775807ll\n"
+										"#define UINT64_MAX 18446744073709551615ull\n"
+										"#define SIZE_MAX 18446744073709551615ull\n"
+										"typedef long long intptr_t;\n"
+										"typedef unsigned long long uintptr_t;\n";
+static const char dvti_nvrtc_limits[] = "#pragma once\n"
+										"#define CHAR_BIT 8\n"
+										"#define SCHAR_MIN (-128)\n"
+										"#define SCHAR_MAX 127\n"
+										"#define UCHAR_MAX 255\n"
+										"#define SHRT_MIN (-32768)\n"
+										"#define SHRT_MAX 32767\n"
+										"#define USHRT_MAX 65535\n"
+										"#define INT_MIN (-2147483647 - 1)\n"
+										"#define INT_MAX 2147483647\n"
+										"#define UINT_MAX 4294967295u\n"
+										"#define LLONG_MIN (-9223372036854775807ll - 1)\n"
+										"#define LLONG_MAX 9223372036854775807ll\n"
+										"#define ULLONG_MAX 18446744073709551615ull\n";
+static const char dvti_nvrtc_float[] = "#pragma once\n"
+									   "#define FLT_MIN 0x1p-126f\n"
+									   "#define FLT_MAX 0x1.fffffep127f\n"
+									   "#define FLT_EPSILON 0x1p-23f\n"
+									   "#define DBL_MIN 0x1p-1022\n"
+									   "#define DBL_MAX 0x1.fffffffffffffp1023\n"
+									   "#define DBL_EPSILON 0x1p-52\n";
+static const char dvti_nvrtc_math[] = "#pragma once\n"
+									  "#define INFINITY __int_as_float(0x7f800000)\n"
+									  "#define NAN __int_as_float(0x7fc00000)\n"
+									  "#define HUGE_VALF INFINITY\n"
+									  "#define HUGE_VAL ((double)INFINITY)\n"
+									  "#define M_E 2.7182818284590452354\n"
+									  "#define M_LN2 0.69314718055994530942\n"
+									  "#define M_LN10 2.30258509299404568402\n"
+									  "#define M_PI 3.14159265358979323846\n"
+									  "#define M_PI_2 1.57079632679489661923\n"
+									  "#define M_SQRT2 1.41421356237309504880\n";
+
 static int dvti_nvrtc_create(const dvti_nvrtc *rtc, dvti_nvrtc_program *p, const char *source,
 							 bool own) {
-	static const char *const name[] = {"stdint.h", "stddef.h", "stdbool.h", "math.h"};
-	static const char *const text[] = {"", "", "", ""};
+	static const char *const name[] = {"stdint.h", "limits.h", "float.h",
+									   "math.h",   "stddef.h", "stdbool.h"};
+	static const char *const text[] = {
+		dvti_nvrtc_stdint, dvti_nvrtc_limits, dvti_nvrtc_float, dvti_nvrtc_math, "", ""};
 	return rtc->nvrtcCreateProgram(p, source, "devtensor.cu", own ? DVTI_LENGTH(name) : 0,
 								   own ? text : NULL, own ? name : NULL);
 }
@@ -48295,15 +48348,18 @@ typedef struct dvti_known_type {
 	const char *name;
 	int dtype; /* of elements; -1: any */
 	dvt_arg_kind scalar;
+	bool narrow;
 } dvti_known_type;
 
 static dvti_known_type dvti_type_of(const dvti_type_words *w, const char *first, size_t n) {
 	static const dvti_known_type named[] = {
-		{"float", DVT_F32, DVT_ARG_FLOAT},   {"double", DVT_F64, DVT_ARG_DOUBLE},
-		{"int32_t", DVT_I32, DVT_ARG_INT32}, {"uint32_t", -1, DVT_ARG_INT32},
-		{"int64_t", DVT_I64, DVT_ARG_INT64}, {"uint64_t", -1, DVT_ARG_INT64},
-		{"size_t", -1, DVT_ARG_INT64},       {"int8_t", DVT_I8, DVT_ARG_NONE}};
-	dvti_known_type type = {NULL, -1, DVT_ARG_NONE};
+		{"float", DVT_F32, DVT_ARG_FLOAT, false},   {"double", DVT_F64, DVT_ARG_DOUBLE, false},
+		{"int32_t", DVT_I32, DVT_ARG_INT32, false}, {"uint32_t", -1, DVT_ARG_INT32, false},
+		{"int64_t", DVT_I64, DVT_ARG_INT64, false}, {"uint64_t", -1, DVT_ARG_INT64, false},
+		{"size_t", -1, DVT_ARG_INT64, false},       {"int8_t", DVT_I8, DVT_ARG_NONE, true},
+		{"uint8_t", -1, DVT_ARG_NONE, true},        {"int16_t", -1, DVT_ARG_NONE, true},
+		{"uint16_t", -1, DVT_ARG_NONE, true},       {"bool", -1, DVT_ARG_NONE, true}};
+	dvti_known_type type = {NULL, -1, DVT_ARG_NONE, false};
 	int i;
 	if (first) {
 		for (i = 0; i < DVTI_LENGTH(named); i++)
@@ -48311,7 +48367,8 @@ static dvti_known_type dvti_type_of(const dvti_type_words *w, const char *first,
 				return named[i];
 		return type;
 	}
-	if (w->is_char || w->is_short || w->longs == 1) /* `long` differs between systems */
+	type.narrow = w->is_char || w->is_short;
+	if (type.narrow || w->longs == 1) /* `long` differs between systems */
 		return type;
 	type.scalar = w->longs ? DVT_ARG_INT64 : DVT_ARG_INT32;
 	if (!w->is_unsigned)
@@ -48365,6 +48422,7 @@ static const char *dvti_parameter_read(const char *at, dvti_parameter *p, bool *
 		return NULL; /* may be a macro with any number of parameters */
 	p->dtype = p->pointer ? type.dtype : -1;
 	p->scalar = p->pointer ? DVT_ARG_NONE : type.scalar;
+	p->narrow = !p->pointer && type.narrow;
 	if (name && name_length < sizeof p->name)
 		memcpy(p->name, name, name_length);
 	return at;
@@ -48406,17 +48464,37 @@ static bool dvti_is_conditional(const char *source, const char *end) {
 	return false;
 }
 
+static bool dvti_signatures_agree(const dvti_signature *a, const dvti_signature *b) {
+	int k;
+	bool agree = a->n == b->n;
+	for (k = 0; agree && k < a->n && k < DVT_KERNEL_ARGS; k++) {
+		const dvti_parameter *p = &a->parameter[k], *q = &b->parameter[k];
+		agree = p->pointer == q->pointer && p->constant == q->constant && p->narrow == q->narrow &&
+				p->dtype == q->dtype && p->scalar == q->scalar;
+	}
+	return agree;
+}
+
+/* Declarations that differ, as in two namespaces: which one is launched is not known here. */
 DVTI_FN void dvti_signature_read(const char *source, const char *name, dvti_signature *out) {
+	dvti_signature one;
 	const char *at, *end;
 	bool macros = false, global = false, named = false;
-	memset(out, 0, sizeof *out);
+	int found = 0;
 	out->n = -1;
 	for (at = dvti_next_token(source, &macros); *at; at = dvti_next_token(end, &macros)) {
 		end = dvti_token_end(at);
 		if (global && named && *at == '(') {
+			memset(&one, 0, sizeof one);
+			one.n = -1;
 			if (!dvti_is_conditional(source, at))
-				dvti_parameters_read(end, out);
-			return;
+				dvti_parameters_read(end, &one);
+			if (found++ && !dvti_signatures_agree(out, &one))
+				one.n = -1;
+			*out = one;
+			if (out->n < 0)
+				return;
+			global = false;
 		}
 		named = dvti_is_word(at, (size_t)(end - at), name);
 		if (dvti_is_word(at, (size_t)(end - at), "__global__"))
@@ -48728,6 +48806,13 @@ static bool dvti_kernel_agrees(const dvt_kernel *kernel, const dvt_kernel_arg *a
 			continue;
 		if (p->pointer && is_array)
 			return false;
+		if (p->narrow) {
+			dvti_fail(DVT_ERR_VALUE,
+					  "%s: %s has 8 or 16 bits in the source, and arguments have 32 or 64; declare "
+					  "it int there, and use DVT_INT32",
+					  kernel->label, dvti_arg_name(kernel, k));
+			return false;
+		}
 		if (p->pointer == is_array && (!p->scalar || p->scalar == args[k].kind))
 			continue;
 		if (!p->pointer && !p->scalar)

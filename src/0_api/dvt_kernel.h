@@ -80,10 +80,10 @@ typedef double (*dvt_kernel_element_fn)(void *user, const double *value);
 /* Makes a kernel of CUDA C++ source, which has an extern "C" __global__ function of that name. Both
    texts are copied. Nothing is compiled before the first launch on a GPU; each architecture is
    compiled once, and the cache on disk keeps it. NVRTC sees no headers of the toolkit. The types
-   int8_t to uint64_t are defined, and CUDA's own functions need no header; <stdint.h>, <stddef.h>,
-   <stdbool.h> and <math.h> may be included, but define nothing more: no INT32_MAX, INFINITY or NAN.
-   The source is trusted as the program is: a wrong
-   address in it ends the GPU's context.
+   int8_t to uint64_t are defined, and CUDA's own functions need no header. <stdint.h>, <limits.h>,
+   <float.h>, <math.h>, <stddef.h> and <stdbool.h> may be included, for macros such as INT32_MAX,
+   FLT_MAX, INFINITY and M_PI. The source is trusted as the program is: a wrong address in it ends
+   the GPU's context.
    Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (the name is no C identifier). */
 DVT_API dvt_kernel *dvt_kernel_new(const char *source, const char *name);
 /* Makes a kernel of one C++ expression over named inputs: dvt_kernel_expression("x, y", "x * x +
@@ -102,7 +102,7 @@ DVT_API dvt_status dvt_kernel_set_element(dvt_kernel *kernel, dvt_kernel_element
    z; grids have at most 2^31 - 1 blocks in x and 65535 in y and z. shared_bytes: dynamic shared
    memory, at most what the GPU has (48 KiB on every GPU). The arguments follow the function's
    parameters: their number, and types that are written plainly (`const float *`, `int`, ...), are
-   compared with the source.
+   compared with the source. Scalars have 32 or 64 bits, so a char, short or bool is refused.
    Arrays are contiguous, and at least one is given. Written arrays count as overwritten: see
    dvt_mark_written. Nothing is recorded, so a kernel refuses arrays with a history while recording.
    Copies: never.  Waits: no, but a first launch compiles.

@@ -416,8 +416,9 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
     dvti_mutex_unlock(&dvti_devices_lock);
     if (users)
         return dvti_fail(DVT_ERR_VALUE,
-                         "dvt_set_virtual_gpus: %lld arrays or calls of other threads are using "
-                         "virtual GPUs; release the arrays and wait for the calls first",
+                         "dvt_set_virtual_gpus: %lld arrays, events or calls of other threads are "
+                         "using virtual GPUs; release arrays and events, and wait for the calls "
+                         "first",
                          (long long)users);
     return DVT_OK;
 }

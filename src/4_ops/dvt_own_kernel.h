@@ -9,6 +9,7 @@
 /* A parameter of a __global__ function, as far as its text tells. */
 typedef struct dvti_parameter {
     bool pointer, constant;
+    bool narrow;         /* a scalar of 8 or 16 bits, which no argument has */
     int dtype;           /* of a pointer's elements; -1: any */
     dvt_arg_kind scalar; /* DVT_ARG_NONE: unknown */
     char name[DVTI_IDENTIFIER];

@@ -84,15 +84,18 @@ typedef struct dvti_known_type {
     const char *name;
     int dtype; /* of elements; -1: any */
     dvt_arg_kind scalar;
+    bool narrow;
 } dvti_known_type;
 
 static dvti_known_type dvti_type_of(const dvti_type_words *w, const char *first, size_t n) {
     static const dvti_known_type named[] = {
-        {"float", DVT_F32, DVT_ARG_FLOAT},   {"double", DVT_F64, DVT_ARG_DOUBLE},
-        {"int32_t", DVT_I32, DVT_ARG_INT32}, {"uint32_t", -1, DVT_ARG_INT32},
-        {"int64_t", DVT_I64, DVT_ARG_INT64}, {"uint64_t", -1, DVT_ARG_INT64},
-        {"size_t", -1, DVT_ARG_INT64},       {"int8_t", DVT_I8, DVT_ARG_NONE}};
-    dvti_known_type type = {NULL, -1, DVT_ARG_NONE};
+        {"float", DVT_F32, DVT_ARG_FLOAT, false},   {"double", DVT_F64, DVT_ARG_DOUBLE, false},
+        {"int32_t", DVT_I32, DVT_ARG_INT32, false}, {"uint32_t", -1, DVT_ARG_INT32, false},
+        {"int64_t", DVT_I64, DVT_ARG_INT64, false}, {"uint64_t", -1, DVT_ARG_INT64, false},
+        {"size_t", -1, DVT_ARG_INT64, false},       {"int8_t", DVT_I8, DVT_ARG_NONE, true},
+        {"uint8_t", -1, DVT_ARG_NONE, true},        {"int16_t", -1, DVT_ARG_NONE, true},
+        {"uint16_t", -1, DVT_ARG_NONE, true},       {"bool", -1, DVT_ARG_NONE, true}};
+    dvti_known_type type = {NULL, -1, DVT_ARG_NONE, false};
     int i;
     if (first) {
         for (i = 0; i < DVTI_LENGTH(named); i++)
@@ -100,7 +103,8 @@ static dvti_known_type dvti_type_of(const dvti_type_words *w, const char *first,
                 return named[i];
         return type;
     }
-    if (w->is_char || w->is_short || w->longs == 1) /* `long` differs between systems */
+    type.narrow = w->is_char || w->is_short;
+    if (type.narrow || w->longs == 1) /* `long` differs between systems */
         return type;
     type.scalar = w->longs ? DVT_ARG_INT64 : DVT_ARG_INT32;
     if (!w->is_unsigned)
@@ -154,6 +158,7 @@ static const char *dvti_parameter_read(const char *at, dvti_parameter *p, bool *
         return NULL; /* may be a macro with any number of parameters */
     p->dtype = p->pointer ? type.dtype : -1;
     p->scalar = p->pointer ? DVT_ARG_NONE : type.scalar;
+    p->narrow = !p->pointer && type.narrow;
     if (name && name_length < sizeof p->name)
         memcpy(p->name, name, name_length);
     return at;
@@ -195,17 +200,37 @@ static bool dvti_is_conditional(const char *source, const char *end) {
     return false;
 }
 
+static bool dvti_signatures_agree(const dvti_signature *a, const dvti_signature *b) {
+    int k;
+    bool agree = a->n == b->n;
+    for (k = 0; agree && k < a->n && k < DVT_KERNEL_ARGS; k++) {
+        const dvti_parameter *p = &a->parameter[k], *q = &b->parameter[k];
+        agree = p->pointer == q->pointer && p->constant == q->constant && p->narrow == q->narrow &&
+                p->dtype == q->dtype && p->scalar == q->scalar;
+    }
+    return agree;
+}
+
+/* Declarations that differ, as in two namespaces: which one is launched is not known here. */
 DVTI_FN void dvti_signature_read(const char *source, const char *name, dvti_signature *out) {
+    dvti_signature one;
     const char *at, *end;
     bool macros = false, global = false, named = false;
-    memset(out, 0, sizeof *out);
+    int found = 0;
     out->n = -1;
     for (at = dvti_next_token(source, &macros); *at; at = dvti_next_token(end, &macros)) {
         end = dvti_token_end(at);
         if (global && named && *at == '(') {
+            memset(&one, 0, sizeof one);
+            one.n = -1;
             if (!dvti_is_conditional(source, at))
-                dvti_parameters_read(end, out);
-            return;
+                dvti_parameters_read(end, &one);
+            if (found++ && !dvti_signatures_agree(out, &one))
+                one.n = -1;
+            *out = one;
+            if (out->n < 0)
+                return;
+            global = false;
         }
         named = dvti_is_word(at, (size_t)(end - at), name);
         if (dvti_is_word(at, (size_t)(end - at), "__global__"))

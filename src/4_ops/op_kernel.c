@@ -297,6 +297,13 @@ static bool dvti_kernel_agrees(const dvt_kernel *kernel, const dvt_kernel_arg *a
             continue;
         if (p->pointer && is_array)
             return false;
+        if (p->narrow) {
+            dvti_fail(DVT_ERR_VALUE,
+                      "%s: %s has 8 or 16 bits in the source, and arguments have 32 or 64; declare "
+                      "it int there, and use DVT_INT32",
+                      kernel->label, dvti_arg_name(kernel, k));
+            return false;
+        }
         if (p->pointer == is_array && (!p->scalar || p->scalar == args[k].kind))
             continue;
         if (!p->pointer && !p->scalar)

@@ -2,6 +2,10 @@
    compiler's messages, the order with the library's own operations. */
 #include "on_gpu.h"
 
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+
 /* Sums of blocks by a tree in shared memory. */
 static const char sums_source[] =
     "extern \"C\" __global__ void sums(const float *x, float *y, int n)\n"
@@ -141,6 +145,53 @@ DVT_TEST(gpu_kernel_bad_source) {
               DVT_OK);
     CHECK_CLOSE(dvt_item(dvt_sum(x, DVT_ALL)), 16, 0);
 #undef RUN
+}
+
+/* The macros that a kernel finds in its headers have the values of C's. */
+DVT_TEST(gpu_kernel_macros_of_headers) {
+    static const char source[] =
+        "#include <stdint.h>\n#include <limits.h>\n#include <float.h>\n#include <math.h>\n"
+        "#include <stddef.h>\n#include <stdbool.h>\n#include <stdint.h>\n"
+        "extern \"C\" __global__ void macros(double *x, int64_t *n) {\n"
+        "    const double d[] = {FLT_MIN, FLT_MAX, FLT_EPSILON, DBL_MIN, DBL_MAX, DBL_EPSILON,\n"
+        "                        M_E, M_LN2, M_LN10, M_PI, M_PI_2, M_SQRT2, INFINITY, HUGE_VAL};\n"
+        "    const int64_t i[] = {INT8_MIN, INT8_MAX, UINT8_MAX, INT16_MIN, INT16_MAX, "
+        "UINT16_MAX,\n"
+        "                         INT32_MIN, INT32_MAX, UINT32_MAX, INT64_MIN, INT64_MAX,\n"
+        "                         (int64_t)(UINT64_MAX >> 1), CHAR_BIT, SCHAR_MIN, UCHAR_MAX,\n"
+        "                         SHRT_MIN, USHRT_MAX, INT_MIN, INT_MAX, UINT_MAX, LLONG_MIN,\n"
+        "                         (int64_t)(SIZE_MAX >> 1), (intptr_t)sizeof(uintptr_t), NAN != "
+        "NAN};\n"
+        "    for (int k = 0; k < 14; k++) x[k] = d[k];\n"
+        "    for (int k = 0; k < 24; k++) n[k] = i[k];\n"
+        "}\n";
+    const double d[] = {FLT_MIN,
+                        FLT_MAX,
+                        FLT_EPSILON,
+                        DBL_MIN,
+                        DBL_MAX,
+                        DBL_EPSILON,
+                        2.718281828459045235,
+                        0.693147180559945309,
+                        2.302585092994045684,
+                        3.141592653589793238,
+                        1.570796326794896619,
+                        1.414213562373095049,
+                        INFINITY,
+                        INFINITY};
+    const int64_t i[] = {INT8_MIN,  INT8_MAX,  UINT8_MAX,  INT16_MIN, INT16_MAX, UINT16_MAX,
+                         INT32_MIN, INT32_MAX, UINT32_MAX, INT64_MIN, INT64_MAX, INT64_MAX,
+                         CHAR_BIT,  SCHAR_MIN, UCHAR_MAX,  SHRT_MIN,  USHRT_MAX, INT_MIN,
+                         INT_MAX,   UINT_MAX,  LLONG_MIN,  INT64_MAX, 8,         1};
+    dvt_array *x, *n;
+    NEEDS_GPU;
+    x = dvt_zeros(DVT_SHAPE(14), DVT_F64, dvt_gpu(0));
+    n = dvt_zeros(DVT_SHAPE(24), DVT_I64, dvt_gpu(0));
+    CHECK_INT(dvt_kernel_launch(dvt_kernel_new(source, "macros"), DVT_SHAPE(1), DVT_SHAPE(1), 0,
+                                DVT_ARGS(DVT_OUT(x), DVT_OUT(n))),
+              DVT_OK);
+    CHECK(memcmp(dvt_data(dvt_copyto(x, dvt_cpu())), d, sizeof d) == 0);
+    CHECK(memcmp(dvt_data(dvt_copyto(n, dvt_cpu())), i, sizeof i) == 0);
 }
 
 /* 100 KiB of shared memory must be asked for; the whole limit is more than some GPUs have. */

@@ -85,6 +85,50 @@ DVT_TEST(kernel_without_a_function) {
           DVT_ERR_UNSUPPORTED, "dvt_kernel_set_element");
 }
 
+/* Arguments have 32 or 64 bits: the next parameter would be read from another place. */
+DVT_TEST(kernel_narrow_scalars) {
+    static const char *const type[] = {"char",     "unsigned short", "bool",    "int8_t",
+                                       "uint16_t", "const char",     "int16_t", "uint8_t"};
+    dvt_array *x = dvt_ones(DVT_SHAPE(N), DVT_F32, dvt_cpu());
+    char source[160];
+    size_t i;
+    for (i = 0; i < sizeof type / sizeof *type; i++) {
+        dvt_kernel *kernel;
+        snprintf(source, sizeof source,
+                 "extern \"C\" __global__ void f(%s flag, float *x) { x[0] = flag; }", type[i]);
+        kernel = dvt_kernel_new(source, "f");
+        dvt_kernel_set_host(kernel, saxpy_host, &calls);
+        FAILS(dvt_kernel_launch(kernel, DVT_SHAPE(1), DVT_SHAPE(1), 0,
+                                DVT_ARGS(DVT_INT32(1), DVT_OUT(x))),
+              DVT_ERR_VALUE, "flag has 8 or 16 bits");
+    }
+}
+
+static void nothing(void *user, const dvt_kernel_call *call) {
+    (void)user;
+    (void)call;
+}
+
+/* Only the compiler knows which of two different functions is launched; equal ones are compared. */
+DVT_TEST(kernel_declared_twice) {
+    static const char two[] = "namespace a { __global__ void f(int n) {} }\n"
+                              "extern \"C\" __global__ void f(float *x) { x[0] = 1; }";
+    static const char same[] = "extern \"C\" __global__ void f(float *);\n"
+                               "extern \"C\" __global__ void f(float *x) { x[0] = 1; }";
+    dvt_array *x = dvt_ones(DVT_SHAPE(N), DVT_F32, dvt_cpu());
+    dvt_kernel *kernel = dvt_kernel_new(two, "f");
+    dvt_kernel_set_host(kernel, nothing, NULL);
+    CHECK_INT(dvt_kernel_launch(kernel, DVT_SHAPE(1), DVT_SHAPE(1), 0, DVT_ARGS(DVT_OUT(x))),
+              DVT_OK);
+    kernel = dvt_kernel_new(same, "f");
+    dvt_kernel_set_host(kernel, nothing, NULL);
+    CHECK_INT(dvt_kernel_launch(kernel, DVT_SHAPE(1), DVT_SHAPE(1), 0, DVT_ARGS(DVT_OUT(x))),
+              DVT_OK);
+    FAILS(dvt_kernel_launch(kernel, DVT_SHAPE(1), DVT_SHAPE(1), 0,
+                            DVT_ARGS(DVT_OUT(x), DVT_INT32(1))),
+          DVT_ERR_VALUE, "the source declares 1");
+}
+
 DVT_TEST(kernel_wrong_arguments) {
     dvt_kernel *kernel = dvt_kernel_new(saxpy_source, "saxpy");
     dvt_kernel *plus = dvt_kernel_expression("x", "x + 1");
@@ -181,12 +225,11 @@ DVT_TEST(kernel_parameters_of_the_source) {
                                              "\n#if 1\nfloat *x\n#else\nint x, int y\n#endif\n",
                                              "float /* , int */ *x // , int\n",
                                              "T<int> x",
-                                             "unsigned char",
                                              "half x",
                                              "char *x"};
     static const char *const not_float[] = {
-        "",    "void",    "int *x", "double *", "float x", "float *x, int n", "long long *x",
-        "int", "size_t n"};
+        "",    "void",     "int *x",       "double *", "float x", "float *x, int n", "long long *x",
+        "int", "size_t n", "unsigned char"};
     static const char *const fits_int[] = {
         "int n, float *x",    "unsigned n, float *x",  "const int n, const float *x",
         "int32_t n, float *", "signed int n, void *x", "uint32_t, float *x",

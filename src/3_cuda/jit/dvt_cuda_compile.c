@@ -97,12 +97,63 @@ static dvt_status dvti_nvrtc_take(const dvti_nvrtc *rtc, const char *function, d
     return dvti_nvrtc_fail(rtc, function, cubin ? "nvrtcGetCUBIN" : "nvrtcGetPTX", result);
 }
 
-/* Headers that a program's source may include: the head of the source has what they declare, or
-   NVRTC does. */
+/* What a program's source may include: NVRTC declares CUDA's functions by itself, and has neither
+   these headers nor their macros. The types are in the head of the source. */
+static const char dvti_nvrtc_stdint[] = "#pragma once\n"
+                                        "#define INT8_MIN (-128)\n"
+                                        "#define INT8_MAX 127\n"
+                                        "#define UINT8_MAX 255\n"
+                                        "#define INT16_MIN (-32768)\n"
+                                        "#define INT16_MAX 32767\n"
+                                        "#define UINT16_MAX 65535\n"
+                                        "#define INT32_MIN (-2147483647 - 1)\n"
+                                        "#define INT32_MAX 2147483647\n"
+                                        "#define UINT32_MAX 4294967295u\n"
+                                        "#define INT64_MIN (-9223372036854775807ll - 1)\n"
+                                        "#define INT64_MAX 9223372036854775807ll\n"
+                                        "#define UINT64_MAX 18446744073709551615ull\n"
+                                        "#define SIZE_MAX 18446744073709551615ull\n"
+                                        "typedef long long intptr_t;\n"
+                                        "typedef unsigned long long uintptr_t;\n";
+static const char dvti_nvrtc_limits[] = "#pragma once\n"
+                                        "#define CHAR_BIT 8\n"
+                                        "#define SCHAR_MIN (-128)\n"
+                                        "#define SCHAR_MAX 127\n"
+                                        "#define UCHAR_MAX 255\n"
+                                        "#define SHRT_MIN (-32768)\n"
+                                        "#define SHRT_MAX 32767\n"
+                                        "#define USHRT_MAX 65535\n"
+                                        "#define INT_MIN (-2147483647 - 1)\n"
+                                        "#define INT_MAX 2147483647\n"
+                                        "#define UINT_MAX 4294967295u\n"
+                                        "#define LLONG_MIN (-9223372036854775807ll - 1)\n"
+                                        "#define LLONG_MAX 9223372036854775807ll\n"
+                                        "#define ULLONG_MAX 18446744073709551615ull\n";
+static const char dvti_nvrtc_float[] = "#pragma once\n"
+                                       "#define FLT_MIN 0x1p-126f\n"
+                                       "#define FLT_MAX 0x1.fffffep127f\n"
+                                       "#define FLT_EPSILON 0x1p-23f\n"
+                                       "#define DBL_MIN 0x1p-1022\n"
+                                       "#define DBL_MAX 0x1.fffffffffffffp1023\n"
+                                       "#define DBL_EPSILON 0x1p-52\n";
+static const char dvti_nvrtc_math[] = "#pragma once\n"
+                                      "#define INFINITY __int_as_float(0x7f800000)\n"
+                                      "#define NAN __int_as_float(0x7fc00000)\n"
+                                      "#define HUGE_VALF INFINITY\n"
+                                      "#define HUGE_VAL ((double)INFINITY)\n"
+                                      "#define M_E 2.7182818284590452354\n"
+                                      "#define M_LN2 0.69314718055994530942\n"
+                                      "#define M_LN10 2.30258509299404568402\n"
+                                      "#define M_PI 3.14159265358979323846\n"
+                                      "#define M_PI_2 1.57079632679489661923\n"
+                                      "#define M_SQRT2 1.41421356237309504880\n";
+
 static int dvti_nvrtc_create(const dvti_nvrtc *rtc, dvti_nvrtc_program *p, const char *source,
                              bool own) {
-    static const char *const name[] = {"stdint.h", "stddef.h", "stdbool.h", "math.h"};
-    static const char *const text[] = {"", "", "", ""};
+    static const char *const name[] = {"stdint.h", "limits.h", "float.h",
+                                       "math.h",   "stddef.h", "stdbool.h"};
+    static const char *const text[] = {
+        dvti_nvrtc_stdint, dvti_nvrtc_limits, dvti_nvrtc_float, dvti_nvrtc_math, "", ""};
     return rtc->nvrtcCreateProgram(p, source, "devtensor.cu", own ? DVTI_LENGTH(name) : 0,
                                    own ? text : NULL, own ? name : NULL);
 }
