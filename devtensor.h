@@ -29437,6 +29437,12 @@ typedef struct dvti_kscan {
 	int64_t backwards;
 } dvti_kscan;
 
+/* How an operand of a product of tiles lies in memory: adjacent threads read along k, whose stride
+   is the smaller one, else along the other axis; the stride of that axis is 1, and 16 bytes of sums
+   can be read with one access, or are copied one by one anyway. */
+#define DVTI_MM_ALONG_K 1
+#define DVTI_MM_WIDE 2
+
 /* matmul.cu, matmul_mma.cu */
 typedef struct dvti_kmatmul {
 	const void *a, *b;
@@ -29450,8 +29456,9 @@ typedef struct dvti_kmatmul {
 	int64_t wide;     /* result rows can be written 16 bytes of sums at a time */
 	const void *bias; /* NULL, or one element per column; bias_step 0: one for all */
 	int64_t bias_step, relu;
-	const void *mask; /* NULL, or like out: the result is 0 where it is 0 */
-	int64_t team;     /* kernel rows: warps per element, 1 or 8 */
+	const void *mask;       /* NULL, or like out: the result is 0 where it is 0 */
+	int64_t team;           /* kernel rows: warps per element, 1 or 8 */
+	int64_t a_lies, b_lies; /* kernels of tiles: DVTI_MM_ flags */
 } dvti_kmatmul;
 
 /* conv.cu */
@@ -32224,7 +32231,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4071], part1[491], end[1];
+    char part0[4093], part1[546], end[1];
 } dvti_cuda_text_args_h = {
 "#line 1 \"args.h\"\n\n\n\n"
 "#ifndef DVTI_KERNEL_ARGS_H\n"
@@ -32310,7 +32317,9 @@ static const struct {
 	"int64_t n, b, lines;\n"
 	"int64_t chunk, chunks;\n"
 	"int64_t backwards;\n"
-"} dvti_kscan;\n\n\n"
+"} dvti_kscan;\n\n\n\n\n"
+"#define DVTI_MM_ALONG_K 1\n"
+"#define DVTI_MM_WIDE 2\n\n\n"
 "typedef struct dvti_kmatmul {\n"
 	"const void *a, *b;\n"
 	"void *out, *partial;\n"
@@ -32325,6 +32334,7 @@ static const struct {
 	"int64_t bias_step, relu;\n"
 	"const void *mask;\n"
 	"int64_t team;\n"
+	"int64_t a_lies, b_lies;\n"
 "} dvti_kmatmul;\n\n\n\n"
 "typedef struct dvti_kconv {\n"
 	"const void *x, *w, *y,\n"
@@ -32410,9 +32420,9 @@ static const struct {
 	"int *left;\n"
 	"int64_t rounds;\n"
 "} dvti_krandom;\n\n\n\n"
-"#define DVTI_KOPT_WORDS 440\n"
+"#define DVTI_KOPT_WORDS 440\n",
 "#define DVTI_KOPT_ROWS 4\n"
-"#define DVTI_KOPT_ROW_BIT 56\n\n",
+"#define DVTI_KOPT_ROW_BIT 56\n\n"
 "typedef struct dvti_koptimizer {\n"
 	"double f[DVTI_KOPT_ROWS][8];\n"
 	"int64_t chunks;\n"
@@ -34368,10 +34378,10 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4052], part1[4023], part2[4093], part3[1250], end[1];
+    char part0[4082], part1[4095], part2[4096], part3[2341], end[1];
 } dvti_cuda_text_matmul_cu = {
 "#line 1 \"matmul.cu\"\n"
-"#line 44\n"
+"#line 46\n"
 "typedef typename dvti_stored<D>::type dvti_mm_element;\n\n"
 "#define V ((int)(16 / sizeof(S)))\n\n"
 "__device__ inline S dvti_mm_factor(dvti_mm_element v) {\n"
@@ -34469,54 +34479,63 @@ static const struct {
 "#if __CUDA_ARCH__ >= 800\n"
 	"asm volatile(\"cp.async.commit_group;\\ncp.async.wait_group 0;\" ::: \"memory\");\n"
 "#endif\n"
-"}\n\n\n\n"
-"template <int T, bool ALONG_K> struct dvti_mm_side {\n"
-	"static const int UNITS = T * DEPTH / V / THREADS;\n"
-	"static const bool PACKED = WIDE && !(ALONG_K && ASYNC);\n\n"
+"}\n"
+"#line 176\n"
+"template <int T> struct dvti_mm_side {\n"
+	"static const int UNITS = T * DEPTH / V / THREADS;\n\n"
 	"const dvti_mm_element *at;\n"
 	"int64_t line_stride, k_stride;\n"
 	"int line, k, spot;\n"
 	"unsigned inside;\n"
 	"dvti_mm_element held[UNITS][V];\n\n"
-	"__device__ inline void begin(const void *data, int64_t matrix, int64_t stride, int64_t k_step,\n",
-								 "int64_t first, int64_t extent, int64_t k_first) {\n"
-		"const int id = (int)threadIdx.x;\n"
-		"line_stride = WIDE && !ALONG_K ? 1 : stride;\n"
-		"k_stride = WIDE && ALONG_K ? 1 : k_step;\n"
-		"line = ALONG_K ? id / 4 : WIDE ? id % (T / V) * V : id % T;\n"
-		"k = ALONG_K ? id % 4 * V : WIDE ? id / (T / V) : id / T;\n"
-		"spot = place(line, k);\n"
+	"__device__ inline void begin(const void *data, int64_t matrix, int lies, int64_t stride,\n"
+								 "int64_t k_step, int64_t first, int64_t extent, int64_t k_first) {\n"
+		"const int id = (int)threadIdx.x;\n",
+		"const bool along = lies & DVTI_MM_ALONG_K, pack = lies == DVTI_MM_WIDE;\n"
+		"line_stride = stride;\n"
+		"k_stride = k_step;\n"
+		"line = along ? id / 4 : pack ? id % (T / V) * V : id % T;\n"
+		"k = along ? id % 4 * V : pack ? id / (T / V) : id / T;\n"
+		"spot = place(lies, line, k);\n"
 		"inside = 0;\n"
 "#pragma unroll\n"
 		"for (int i = 0; i < UNITS; i++)\n"
-			"inside |= (unsigned)(first + line + line_step(i, 0) < extent) << i;\n"
+			"inside |= (unsigned)(first + line + (along ? i * (THREADS / 4) : 0) < extent) << i;\n"
 		"at = (const dvti_mm_element *)data + matrix + (first + line) * line_stride +\n"
 			 "(k_first + k) * k_stride;\n"
 	"}\n\n\n"
-	"static __device__ inline int line_step(int i, int e) {\n"
-		"return ALONG_K ? i * (THREADS / 4) : WIDE ? e : 0;\n"
+	"static __device__ inline int place(int lies, int line, int k) {\n"
+		"const bool permuted = KIND == 0 || (lies & DVTI_MM_ALONG_K);\n"
+		"return k * T + ((line / V) ^ (permuted ? k / V * 2 : 0)) * V + line % V;\n"
+	"}\n\n\n"
+	"template <int LIES> static __device__ inline int line_step(int i, int e) {\n"
+		"return LIES & DVTI_MM_ALONG_K ? i * (THREADS / 4) : LIES == DVTI_MM_WIDE ? e : 0;\n"
 	"}\n"
-	"static __device__ inline int k_step(int i, int e) {\n"
-		"return ALONG_K ? e : WIDE ? i * (THREADS * V / T) : (i * V + e) * (THREADS / T);\n"
-	"}\n\n"
-	"static __device__ inline int place(int line, int k) {\n"
-		"return k * T + ((line / V) ^ (ALONG_K ? k / V * 2 : 0)) * V + line % V;\n"
+	"template <int LIES> static __device__ inline int k_step(int i, int e) {\n"
+		"return LIES & DVTI_MM_ALONG_K ? e\n"
+			   ": LIES == DVTI_MM_WIDE ? i * (THREADS * V / T)\n"
+									  ": (i * V + e) * (THREADS / T);\n"
 	"}\n\n\n\n"
-	"__device__ inline int spot_of(int i, int e) const {\n"
-		"return !ALONG_K || THREADS / 4 / V % 8 == 0\n"
-				   "? spot + line_step(i, e) + k_step(i, e) * T\n"
-				   ": place(line + line_step(i, e), k + k_step(i, e));\n"
+	"template <int LIES> __device__ inline int spot_of(int i, int e) const {\n"
+		"const int l = line_step<LIES>(i, e), d = k_step<LIES>(i, e);\n"
+		"return (KIND != 0 && !(LIES & DVTI_MM_ALONG_K)) ||\n"
+					   "((LIES & DVTI_MM_ALONG_K) && THREADS / 4 / V % 8 == 0)\n"
+				   "? spot + l + d * T\n"
+				   ": place(LIES, line + l, k + d);\n"
 	"}\n\n\n\n"
-	"__device__ inline void fetch(S *tile, int k_left) {\n"
+	"template <int LIES> __device__ inline void fetch(S *tile, int k_left) {\n"
+		"constexpr bool ALONG = LIES & DVTI_MM_ALONG_K, FULL = LIES & DVTI_MM_WIDE;\n"
+		"constexpr bool PACKED = FULL && !(ALONG && ASYNC);\n"
+		"const int64_t line_1 = FULL && !ALONG ? 1 : line_stride, k_1 = FULL && ALONG ? 1 : k_stride;\n"
 "#pragma unroll\n"
 		"for (int i = 0; i < UNITS; i++) {\n"
 "#pragma unroll\n"
 			"for (int e = 0; e < (PACKED ? 1 : V); e++) {\n"
-				"const int l = line_step(i, e), d = k_step(i, e);\n"
+				"const int l = line_step<LIES>(i, e), d = k_step<LIES>(i, e);\n"
 				"const bool there = (inside >> i & 1) && k + d < k_left;\n"
-				"const dvti_mm_element *from = at + l * line_stride + d * k_stride;\n"
+				"const dvti_mm_element *from = at + l * line_1 + d * k_1;\n"
 				"if constexpr (ASYNC)\n"
-					"dvti_mm_copy<(int)sizeof(S) * (PACKED ? V : 1)>(tile + spot_of(i, e),\n"
+					"dvti_mm_copy<(int)sizeof(S) * (PACKED ? V : 1)>(tile + spot_of<LIES>(i, e),\n"
 																	"there ? from : at, there);\n"
 				"else if constexpr (PACKED) {\n"
 					"dvti_mm_pack<dvti_mm_element, V> pack = {};\n"
@@ -34529,46 +34548,53 @@ static const struct {
 					"held[i][e] = there ? *from : (dvti_mm_element)0;\n"
 			"}\n"
 		"}\n"
-		"at += DEPTH * k_stride;\n"
+		"at += DEPTH * k_1;\n"
 	"}\n\n"
-	"__device__ inline void store(S *tile) {\n"
+	"template <int LIES> __device__ inline void store(S *tile) {\n"
 		"if constexpr (!ASYNC) {\n"
 "#pragma unroll\n"
 			"for (int i = 0; i < UNITS; i++) {\n"
-				"if constexpr (WIDE && !ALONG_K) {\n"
+				"if constexpr (LIES == DVTI_MM_WIDE) {\n"
 					"dvti_mm_pack<S, V> pack;\n"
 "#pragma unroll\n"
 					"for (int e = 0; e < V; e++)\n"
 						"pack.v[e] = dvti_mm_factor(held[i][e]);\n"
-					"*(dvti_mm_pack<S, V> *)(tile + spot_of(i, 0)) = pack;\n"
+					"*(dvti_mm_pack<S, V> *)(tile + spot_of<LIES>(i, 0)) = pack;\n"
 				"} else {\n"
 "#pragma unroll\n"
 					"for (int e = 0; e < V; e++)\n"
-						"tile[spot_of(i, e)] = dvti_mm_factor(held[i][e]);\n"
+						"tile[spot_of<LIES>(i, e)] = dvti_mm_factor(held[i][e]);\n"
 				"}\n"
 			"}\n"
 		"}\n"
 	"}\n"
-"};\n\n"
-"typedef dvti_mm_side<ROWS, A_ALONG_K> dvti_mm_a;\n"
-"typedef dvti_mm_side<COLS, B_ALONG_K> dvti_mm_b;\n\n"
+"};\n\n\n"
+"#if KIND == 0\n"
+"#define DVTI_MM_MOVE(side, function, lies, ...)                                                    \\\n"
+	"((lies) == 3   ? side.template function<3>(__VA_ARGS__)                                        \\\n"
+	 ": (lies) == 2 ? side.template function<2>(__VA_ARGS__)                                        \\\n"
+	 ": (lies) == 1 ? side.template function<1>(__VA_ARGS__)                                        \\\n"
+				   ": side.template function<0>(__VA_ARGS__))\n"
+"#else\n"
+"#define DVTI_MM_MOVE(side, function, lies, ...) side.template function<lies>(__VA_ARGS__)\n"
+"#endif\n\n"
 "__device__ inline int dvti_mm_depth(int64_t left) { return left < DEPTH ? (int)left : DEPTH; }\n\n\n"
-"__device__ inline void dvti_mm_multiply(const S *a, const S *b, int row, int col, int at,\n"
+"__device__ inline void dvti_mm_multiply(const S *a, int a_lies, const S *b, int b_lies, int row, int col, int at,\n"
 										"S (&sum)[MINE_ROWS][MINE_COLS]) {\n"
 "#pragma unroll\n"
 	"for (int k = 0; k < V; k++) {\n"
 		"dvti_mm_pack<S, V> x[MINE_ROWS / V], y[MINE_COLS / V];\n"
 "#pragma unroll\n"
 		"for (int h = 0; h < MINE_ROWS / V; h++)\n"
-			"x[h] = *(const dvti_mm_pack<S, V> *)(a + dvti_mm_a::place(row, at * V) + h * 8 * V +\n"
+			"x[h] = *(const dvti_mm_pack<S, V> *)(a + dvti_mm_side<ROWS>::place(a_lies, row, at * V) + h * 8 * V +\n"
 												 "k * ROWS);\n"
 "#pragma unroll\n"
 		"for (int h = 0; h < MINE_COLS / V; h++)\n"
-			"y[h] = *(const dvti_mm_pack<S, V> *)(b + dvti_mm_b::place(col + h * 4 * V, at * V) +\n"
+			"y[h] = *(const dvti_mm_pack<S, V> *)(b + dvti_mm_side<COLS>::place(b_lies, col + h * 4 * V, at * V) +\n"
 												 "k * COLS);\n"
 "#pragma unroll\n"
 		"for (int i = 0; i < MINE_ROWS; i++)\n"
-"#pragma unroll\n"
+"#pragma unroll\n",
 			"for (int j = 0; j < MINE_COLS; j++)\n"
 				"sum[i][j] = dvti_mm_add(x[i / V].v[i % V], y[j / V].v[j % V], sum[i][j]);\n"
 	"}\n"
@@ -34601,7 +34627,7 @@ static const struct {
 				"pack.v[e] = dvti_mm_result(p, at + e, col + e, v[e]);\n"
 		"dvti_mm_put_pack(p, (dvti_mm_element *)p.out + at, col, pack);\n"
 	"}\n"
-"}\n\n",
+"}\n\n"
 "extern \"C\" __global__ void __launch_bounds__(THREADS, KIND < 2                                ? 4\n"
 													  ": ASYNC && (V == 4 || DVTI_IS_FLOAT(D)) ? 2\n"
 																							  ": 1)\n"
@@ -34614,33 +34640,33 @@ static const struct {
 	"__shared__ dvti_mm_place at;\n"
 	"int64_t left;\n"
 	"S sum[MINE_ROWS][MINE_COLS] = {};\n"
-	"dvti_mm_a a;\n"
-	"dvti_mm_b b;\n"
+	"dvti_mm_side<ROWS> a;\n"
+	"dvti_mm_side<COLS> b;\n"
 	"if (dvti_mm_job() >= p.jobs)\n"
 		"return;\n"
 	"if (threadIdx.x == 0)\n"
 		"at = dvti_mm_locate(p, dvti_mm_job());\n"
 	"__syncthreads();\n"
 	"left = at.k_end - at.k;\n"
-	"a.begin(p.a, at.a, p.a_row, p.a_k, at.row * ROWS, p.n, at.k);\n"
-	"b.begin(p.b, at.b, p.b_col, p.b_k, at.col * COLS, p.m, at.k);\n\n\n"
+	"a.begin(p.a, at.a, A_LIES, p.a_row, p.a_k, at.row * ROWS, p.n, at.k);\n"
+	"b.begin(p.b, at.b, B_LIES, p.b_col, p.b_k, at.col * COLS, p.m, at.k);\n\n\n"
 	"bool first = true;\n"
 	"for (int stage = 1; left > 0; stage ^= 1) {\n"
 		"const bool more = first || left > DEPTH;\n"
 		"const int depth = dvti_mm_depth(first ? left : left - DEPTH);\n"
 		"if (more) {\n"
-			"a.fetch(tile_a[stage ^ 1], depth);\n"
-			"b.fetch(tile_b[stage ^ 1], depth);\n"
+			"DVTI_MM_MOVE(a, fetch, A_LIES, tile_a[stage ^ 1], depth);\n"
+			"DVTI_MM_MOVE(b, fetch, B_LIES, tile_b[stage ^ 1], depth);\n"
 		"}\n"
 		"if (!first) {\n"
 "#pragma unroll\n"
 			"for (int group = 0; group < DEPTH / V; group++)\n"
-				"dvti_mm_multiply(tile_a[stage], tile_b[stage], row, col, group, sum);\n"
+				"dvti_mm_multiply(tile_a[stage], A_LIES, tile_b[stage], B_LIES, row, col, group, sum);\n"
 			"left -= DEPTH;\n"
 		"}\n"
 		"if (more) {\n"
-			"a.store(tile_a[stage ^ 1]);\n"
-			"b.store(tile_b[stage ^ 1]);\n"
+			"DVTI_MM_MOVE(a, store, A_LIES, tile_a[stage ^ 1]);\n"
+			"DVTI_MM_MOVE(b, store, B_LIES, tile_b[stage ^ 1]);\n"
 			"dvti_mm_arrived();\n"
 		"}\n"
 		"__syncthreads();\n"
@@ -34690,7 +34716,7 @@ static const struct {
 					"for (int e = 0; e < V; e++)\n"
 						"sum[u] =\n"
 							"dvti_mm_add(dvti_mm_factor(f.v[e]), dvti_mm_factor(g.v[e]), sum[u]);\n"
-				"} else\n"
+				"} else\n",
 					"sum[u] = dvti_mm_add(dvti_mm_factor(x[here * p.a_k]),\n"
 										 "dvti_mm_factor(w[here * p.b_k]), sum[u]);\n"
 			"}\n"
@@ -34721,7 +34747,7 @@ static const struct {
 	"const int64_t first = at.col * 32 * V, col = first + lane * (WIDE ? V : 1);\n"
 	"const dvti_mm_element *x = (const dvti_mm_element *)p.a + at.a;\n"
 	"const dvti_mm_element *w = (const dvti_mm_element *)p.b + at.b + col * p.b_col;\n"
-	"S sum[V] = {};\n",
+	"S sum[V] = {};\n"
 "#pragma unroll 4\n"
 	"for (int64_t k = at.k + warp; k < at.k_end; k += 8) {\n"
 		"const S factor = dvti_mm_factor(x[k * p.a_k]);\n"
@@ -42074,22 +42100,25 @@ static int dvti_cuda_mm_bytes(dvt_dtype dtype) {
 	return dtype == DVT_F64 || dtype == DVT_I64 || dtype == DVT_BOOL ? 8 : 4;
 }
 
-static uint64_t dvti_cuda_mm_variant(dvt_dtype dtype, int kind, bool a_along_k, bool b_along_k,
-									 bool wide) {
-	return (uint64_t)dtype | (uint64_t)kind << 4 | (uint64_t)a_along_k << 8 |
-		   (uint64_t)b_along_k << 9 | (uint64_t)wide << 10;
+/* lies: DVTI_MM_ flags of a, then of b; 0 for kernels that read them from the launch. */
+static uint64_t dvti_cuda_mm_variant(dvt_dtype dtype, int kind, bool wide, int lies) {
+	return (uint64_t)dtype | (uint64_t)kind << 4 | (uint64_t)wide << 8 | (uint64_t)lies << 9;
 }
 
 DVTI_FN void dvti_cuda_describe_matmul(uint64_t variant, dvti_text *text) {
 	dvt_dtype dtype = (dvt_dtype)(variant & 15);
+	const int kind = (int)(variant >> 4 & 15);
 	const char *stage = dtype == DVT_F64                 ? "double"
 						: dvt_dtype_is_float(dtype)      ? "float"
 						: dvti_cuda_mm_bytes(dtype) == 8 ? "uint64_t"
 														 : "unsigned";
-	dvti_text_add(text, "#define D %d\n#define S %s\n#define KIND %d\n", (int)dtype, stage,
-				  (int)(variant >> 4 & 15));
-	dvti_text_add(text, "#define A_ALONG_K %d\n#define B_ALONG_K %d\n#define WIDE %d\n",
-				  (int)(variant >> 8 & 1), (int)(variant >> 9 & 1), (int)(variant >> 10 & 1));
+	dvti_text_add(text, "#define D %d\n#define S %s\n#define KIND %d\n#define WIDE %d\n",
+				  (int)dtype, stage, kind, (int)(variant >> 8 & 1));
+	if (kind == DVTI_MM_SMALL)
+		dvti_text_add(text, "#define A_LIES (int)p.a_lies\n#define B_LIES (int)p.b_lies\n");
+	else
+		dvti_text_add(text, "#define A_LIES %d\n#define B_LIES %d\n", (int)(variant >> 9 & 3),
+					  (int)(variant >> 11 & 3));
 }
 
 static dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {
@@ -42222,29 +42251,35 @@ static int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *pla
 	return kind;
 }
 
+/* Returns how a kernel of tiles reads the operand: DVTI_MM_ flags. `copied`: its elements are copied
+   unchanged. Then one that is transposed is copied element by element, and may have any
+   alignment. */
+static int dvti_cuda_mm_lies(const dvti_cuda_mm_side *side, bool copied, int64_t group) {
+	const bool along_k = llabs(side->k_stride) < llabs(side->line_stride);
+	const bool wide = (along_k && copied && side->k_stride == 1) ||
+					  (dvti_cuda_mm_packed(side, along_k, group) &&
+					   (along_k ? side->k : side->lines) % group == 0);
+	return (along_k ? DVTI_MM_ALONG_K : 0) | (wide ? DVTI_MM_WIDE : 0);
+}
+
 static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
 	const int64_t group = 16 / dvti_cuda_mm_bytes(dtype);
 	const dvti_cuda_mm_tile tiles[] = {
 		{32, 32, 0.35}, {64, 64, 0.7}, {128, group == 4 ? 128 : 64, 1}};
-	dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
-	dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
-	bool a_along_k = llabs(a.k_stride) < llabs(a.line_stride);
-	bool b_along_k = llabs(b.k_stride) < llabs(b.line_stride);
-	/* an operand that is copied unchanged is copied element by element where it is transposed, so
-       any alignment is allowed */
-	bool copied =
+	const dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
+	const dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
+	const bool copied =
 		dvti_cuda_physical_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
-	bool a_wide =
-		(a_along_k && copied && a.k_stride == 1) ||
-		(dvti_cuda_mm_packed(&a, a_along_k, group) && (a_along_k ? a.k : a.lines) % group == 0);
-	bool b_wide =
-		(b_along_k && copied && b.k_stride == 1) ||
-		(dvti_cuda_mm_packed(&b, b_along_k, group) && (b_along_k ? b.k : b.lines) % group == 0);
 	int64_t splits;
 	int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 16, &splits);
+	int a_lies, b_lies;
 	dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
+	a_lies = dvti_cuda_mm_lies(&a, copied, group);
+	b_lies = dvti_cuda_mm_lies(&b, copied, group);
+	plan->args.a_lies = a_lies;
+	plan->args.b_lies = b_lies;
 	plan->program.variant =
-		dvti_cuda_mm_variant(dtype, kind, a_along_k, b_along_k, a_wide && b_wide);
+		dvti_cuda_mm_variant(dtype, kind, false, kind == DVTI_MM_SMALL ? 0 : a_lies | b_lies << 2);
 	/* The address must be aligned even if nothing is copied. The stride of an axis that is never
        stepped along may be anything. */
 	if (plan->args.k == 1)
@@ -42267,7 +42302,7 @@ static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_
 	p->team = p->k < 1024 || blocks / 8 >= full ? 1 : 8;
 	blocks = blocks * p->team / 8 + 1;
 	dvti_cuda_mm_divide(plan, 1, 8 / p->team, DVTI_MIN(DVTI_MIN(full / blocks, p->k / 8192), 1024));
-	plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_ROWS, true, true, wide);
+	plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_ROWS, wide, 0);
 	plan->entry = "dvti_matmul_rows";
 	plan->threads = 256;
 }
@@ -42280,7 +42315,7 @@ static void dvti_cuda_mm_columns(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, d
 	bool wide = p->m % group == 0 && dvti_cuda_mm_packed(&w, false, group);
 	int64_t blocks = ((p->m - 1) / (32 * group) + 1) * p->batches;
 	dvti_cuda_mm_divide(plan, 1, 32 * group, DVTI_MIN(full / blocks, p->k / 256));
-	plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_COLUMNS, false, false, wide);
+	plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_COLUMNS, wide, 0);
 	plan->entry = "dvti_matmul_columns";
 	plan->threads = 256;
 }
@@ -42396,8 +42431,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 	if (status != DVT_OK || plan.args.splits == 1)
 		return status;
 	plan.program = DVTI_CUDA_PROGRAM(matmul);
-	plan.program.variant =
-		dvti_cuda_mm_variant(launch->out[0].dtype, DVTI_MM_SUM, false, false, false);
+	plan.program.variant = dvti_cuda_mm_variant(launch->out[0].dtype, DVTI_MM_SUM, false, 0);
 	return dvti_cuda_start(gpu, launch, plan.program, "dvti_matmul_sum",
 						   dvti_cuda_grid_for(gpu, dvti_cuda_view_size(&launch->out[0]), 256, 1),
 						   &plan.args, sizeof plan.args);

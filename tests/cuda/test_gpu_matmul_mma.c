@@ -267,15 +267,16 @@ static void check_dtype(dvt_dtype dtype) {
 DVT_TEST(gpu_matmul_large_tile_in_every_layout) {
     const int64_t many = 8; /* multiprocessors from which a larger product is needed */
     bool before;
-    int layout;
+    int layout, lies;
     NEEDS_TENSOR_CORES; /* and cp.async, which copies this tile */
     before = dvt_allow_tf32(false);
     for (layout = 0; layout < 4; layout++) {
         bool few = dvti_cuda_physical_gpus[0].processors <= many;
         check_mma(few ? 392 : 1304, few ? 20 : 72, few ? 380 : 1200, DVT_F32, layout);
-        CHECK(loaded(
-            DVTI_CUDA_FAMILY_matmul,
-            (int)dvti_cuda_mm_variant(DVT_F32, DVTI_MM_LARGE, !(layout & 1), layout >> 1, true)));
+        lies = DVTI_MM_WIDE | (layout & 1 ? 0 : DVTI_MM_ALONG_K);
+        lies |= (DVTI_MM_WIDE | (layout >> 1 ? DVTI_MM_ALONG_K : 0)) << 2;
+        CHECK(loaded(DVTI_CUDA_FAMILY_matmul,
+                     (int)dvti_cuda_mm_variant(DVT_F32, DVTI_MM_LARGE, false, lies)));
     }
     dvt_allow_tf32(before);
 }

@@ -109,6 +109,12 @@ typedef struct dvti_kscan {
     int64_t backwards;
 } dvti_kscan;
 
+/* How an operand of a product of tiles lies in memory: adjacent threads read along k, whose stride
+   is the smaller one, else along the other axis; the stride of that axis is 1, and 16 bytes of sums
+   can be read with one access, or are copied one by one anyway. */
+#define DVTI_MM_ALONG_K 1
+#define DVTI_MM_WIDE 2
+
 /* matmul.cu, matmul_mma.cu */
 typedef struct dvti_kmatmul {
     const void *a, *b;
@@ -122,8 +128,9 @@ typedef struct dvti_kmatmul {
     int64_t wide;     /* result rows can be written 16 bytes of sums at a time */
     const void *bias; /* NULL, or one element per column; bias_step 0: one for all */
     int64_t bias_step, relu;
-    const void *mask; /* NULL, or like out: the result is 0 where it is 0 */
-    int64_t team;     /* kernel rows: warps per element, 1 or 8 */
+    const void *mask;       /* NULL, or like out: the result is 0 where it is 0 */
+    int64_t team;           /* kernel rows: warps per element, 1 or 8 */
+    int64_t a_lies, b_lies; /* kernels of tiles: DVTI_MM_ flags */
 } dvti_kmatmul;
 
 /* conv.cu */

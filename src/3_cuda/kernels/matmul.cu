@@ -3,9 +3,10 @@
 
    Variant: D the dtype. S the type in which operands are staged and summed: float, double, unsigned
    or uint64_t. Integers wrap alike in both, and dtypes below 64 bits need the low 32 bits only.
-   KIND the kernel. A_ALONG_K, B_ALONG_K: adjacent threads read along k, whose stride is the smaller
-   one; else they read along the other axis. WIDE: V elements (16 bytes of S) can be read with one
-   access. A block's job is one tile of one matrix and one split of k; jobs are ordered in bands of
+   KIND the kernel. WIDE (kernels rows and columns): V elements (16 bytes of S) can be read with one
+   access. A_LIES, B_LIES (kernels of tiles): how a and b lie in memory, DVTI_MM_ flags. For the small
+   tile these are read from the launch: small products have many layouts, and NVRTC takes longer than
+   they do. A block's job is one tile of one matrix and one split of k; jobs are ordered in bands of
    rows.
 
      kernel   tile                            threads   accumulators per thread
@@ -29,10 +30,11 @@
 
    Elements arrive by cp.async (sm_80 and up, where no conversion is needed). Otherwise they pass
    through registers. These are loaded before the arithmetic of the previous tile and stored after
-   it. An operand that is contiguous along k is transposed when it is stored. Its groups of V are
-   permuted, group XOR 2 (k / V): 32 lanes (8 lines x 4 groups of k) write to 32 banks. A warp reads
-   8 groups of a and 4 of b per k. Its quarters read in turn, and two of them merge when lanes in
-   pairs read the same group; the numbering of lanes makes both reads merge (Gray, maxas, 2014).
+   it. An operand that is contiguous along k is transposed when it is stored. Groups of V are
+   permuted, group XOR 2 (k / V), so that 32 lanes of that store (8 lines x 4 groups of k) write to
+   32 banks. A warp reads 8 groups of a and 4 of b per k. Its quarters read in turn, and two of them
+   merge when lanes in pairs read the same group; the numbering of lanes makes both reads merge
+   (Gray, maxas, 2014).
    Accumulators are float32 (fmaf) or the
    dtype's accumulator class; within a split, tiles add in ascending k.
 
@@ -163,10 +165,16 @@ __device__ inline void dvti_mm_arrived() {
 }
 
 /* The path of one operand into shared memory. T: rows of a or columns of b in a tile; both are
-   called lines here. */
-template <int T, bool ALONG_K> struct dvti_mm_side {
-    static const int UNITS = T * DEPTH / V / THREADS; /* units of V elements, per thread */
-    static const bool PACKED = WIDE && !(ALONG_K && ASYNC);
+   called lines here. `lies` (LIES where it is known) says how the operand lies in memory. A thread
+   moves UNITS units of V elements per tile:
+
+     lies              thread             unit i          element e of a unit
+     WIDE              V lines, one k     more k          next line, one access
+     WIDE | ALONG_K    one line, V of k   more lines      next k
+     ALONG_K           one line, V of k   more lines      next k, any strides
+     0                 one line, one k    V more of k     next of these k, any strides */
+template <int T> struct dvti_mm_side {
+    static const int UNITS = T * DEPTH / V / THREADS;
 
     const dvti_mm_element *at; /* this thread's first element of the next tile */
     int64_t line_stride, k_stride;
@@ -174,54 +182,64 @@ template <int T, bool ALONG_K> struct dvti_mm_side {
     unsigned inside;   /* bit i is set when the line of unit i exists */
     dvti_mm_element held[UNITS][V];
 
-    __device__ inline void begin(const void *data, int64_t matrix, int64_t stride, int64_t k_step,
-                                 int64_t first, int64_t extent, int64_t k_first) {
+    __device__ inline void begin(const void *data, int64_t matrix, int lies, int64_t stride,
+                                 int64_t k_step, int64_t first, int64_t extent, int64_t k_first) {
         const int id = (int)threadIdx.x;
-        line_stride = WIDE && !ALONG_K ? 1 : stride;
-        k_stride = WIDE && ALONG_K ? 1 : k_step;
-        line = ALONG_K ? id / 4 : WIDE ? id % (T / V) * V : id % T;
-        k = ALONG_K ? id % 4 * V : WIDE ? id / (T / V) : id / T;
-        spot = place(line, k);
+        const bool along = lies & DVTI_MM_ALONG_K, pack = lies == DVTI_MM_WIDE;
+        line_stride = stride;
+        k_stride = k_step;
+        line = along ? id / 4 : pack ? id % (T / V) * V : id % T;
+        k = along ? id % 4 * V : pack ? id / (T / V) : id / T;
+        spot = place(lies, line, k);
         inside = 0;
 #pragma unroll
         for (int i = 0; i < UNITS; i++)
-            inside |= (unsigned)(first + line + line_step(i, 0) < extent) << i;
+            inside |= (unsigned)(first + line + (along ? i * (THREADS / 4) : 0) < extent) << i;
         at = (const dvti_mm_element *)data + matrix + (first + line) * line_stride +
              (k_first + k) * k_stride;
     }
 
-    /* Returns the distance of unit i, element e, from the thread's first element, in lines. */
-    static __device__ inline int line_step(int i, int e) {
-        return ALONG_K ? i * (THREADS / 4) : WIDE ? e : 0;
-    }
-    static __device__ inline int k_step(int i, int e) {
-        return ALONG_K ? e : WIDE ? i * (THREADS * V / T) : (i * V + e) * (THREADS / T);
+    /* A tile whose layout is known, and not along k, is not permuted. */
+    static __device__ inline int place(int lies, int line, int k) {
+        const bool permuted = KIND == 0 || (lies & DVTI_MM_ALONG_K);
+        return k * T + ((line / V) ^ (permuted ? k / V * 2 : 0)) * V + line % V;
     }
 
-    static __device__ inline int place(int line, int k) {
-        return k * T + ((line / V) ^ (ALONG_K ? k / V * 2 : 0)) * V + line % V;
+    /* Returns the distance of unit i, element e, from the thread's first element, in lines. */
+    template <int LIES> static __device__ inline int line_step(int i, int e) {
+        return LIES & DVTI_MM_ALONG_K ? i * (THREADS / 4) : LIES == DVTI_MM_WIDE ? e : 0;
+    }
+    template <int LIES> static __device__ inline int k_step(int i, int e) {
+        return LIES & DVTI_MM_ALONG_K ? e
+               : LIES == DVTI_MM_WIDE ? i * (THREADS * V / T)
+                                      : (i * V + e) * (THREADS / T);
     }
 
     /* Returns the position in the tile of unit i, element e. Steps of 8 groups of lines do not
        change the XOR permutation. */
-    __device__ inline int spot_of(int i, int e) const {
-        return !ALONG_K || THREADS / 4 / V % 8 == 0
-                   ? spot + line_step(i, e) + k_step(i, e) * T
-                   : place(line + line_step(i, e), k + k_step(i, e));
+    template <int LIES> __device__ inline int spot_of(int i, int e) const {
+        const int l = line_step<LIES>(i, e), d = k_step<LIES>(i, e);
+        return (KIND != 0 && !(LIES & DVTI_MM_ALONG_K)) ||
+                       ((LIES & DVTI_MM_ALONG_K) && THREADS / 4 / V % 8 == 0)
+                   ? spot + l + d * T
+                   : place(LIES, line + l, k + d);
     }
 
     /* Starts to move the next tile, of which k_left elements along k exist; `store` completes the
        move. */
-    __device__ inline void fetch(S *tile, int k_left) {
+    template <int LIES> __device__ inline void fetch(S *tile, int k_left) {
+        constexpr bool ALONG = LIES & DVTI_MM_ALONG_K, FULL = LIES & DVTI_MM_WIDE;
+        constexpr bool PACKED = FULL && !(ALONG && ASYNC);
+        const int64_t line_1 = FULL && !ALONG ? 1 : line_stride, k_1 = FULL && ALONG ? 1 : k_stride;
 #pragma unroll
         for (int i = 0; i < UNITS; i++) {
 #pragma unroll
             for (int e = 0; e < (PACKED ? 1 : V); e++) {
-                const int l = line_step(i, e), d = k_step(i, e);
+                const int l = line_step<LIES>(i, e), d = k_step<LIES>(i, e);
                 const bool there = (inside >> i & 1) && k + d < k_left;
-                const dvti_mm_element *from = at + l * line_stride + d * k_stride;
+                const dvti_mm_element *from = at + l * line_1 + d * k_1;
                 if constexpr (ASYNC)
-                    dvti_mm_copy<(int)sizeof(S) * (PACKED ? V : 1)>(tile + spot_of(i, e),
+                    dvti_mm_copy<(int)sizeof(S) * (PACKED ? V : 1)>(tile + spot_of<LIES>(i, e),
                                                                     there ? from : at, there);
                 else if constexpr (PACKED) {
                     dvti_mm_pack<dvti_mm_element, V> pack = {};
@@ -234,47 +252,55 @@ template <int T, bool ALONG_K> struct dvti_mm_side {
                     held[i][e] = there ? *from : (dvti_mm_element)0;
             }
         }
-        at += DEPTH * k_stride;
+        at += DEPTH * k_1;
     }
 
-    __device__ inline void store(S *tile) {
+    template <int LIES> __device__ inline void store(S *tile) {
         if constexpr (!ASYNC) {
 #pragma unroll
             for (int i = 0; i < UNITS; i++) {
-                if constexpr (WIDE && !ALONG_K) {
+                if constexpr (LIES == DVTI_MM_WIDE) {
                     dvti_mm_pack<S, V> pack;
 #pragma unroll
                     for (int e = 0; e < V; e++)
                         pack.v[e] = dvti_mm_factor(held[i][e]);
-                    *(dvti_mm_pack<S, V> *)(tile + spot_of(i, 0)) = pack;
+                    *(dvti_mm_pack<S, V> *)(tile + spot_of<LIES>(i, 0)) = pack;
                 } else {
 #pragma unroll
                     for (int e = 0; e < V; e++)
-                        tile[spot_of(i, e)] = dvti_mm_factor(held[i][e]);
+                        tile[spot_of<LIES>(i, e)] = dvti_mm_factor(held[i][e]);
                 }
             }
         }
     }
 };
 
-typedef dvti_mm_side<ROWS, A_ALONG_K> dvti_mm_a;
-typedef dvti_mm_side<COLS, B_ALONG_K> dvti_mm_b;
+/* Calls a function of the side for its layout. All threads of a launch take the same branch. */
+#if KIND == 0
+#define DVTI_MM_MOVE(side, function, lies, ...)                                                    \
+    ((lies) == 3   ? side.template function<3>(__VA_ARGS__)                                        \
+     : (lies) == 2 ? side.template function<2>(__VA_ARGS__)                                        \
+     : (lies) == 1 ? side.template function<1>(__VA_ARGS__)                                        \
+                   : side.template function<0>(__VA_ARGS__))
+#else
+#define DVTI_MM_MOVE(side, function, lies, ...) side.template function<lies>(__VA_ARGS__)
+#endif
 
 __device__ inline int dvti_mm_depth(int64_t left) { return left < DEPTH ? (int)left : DEPTH; }
 
 /* Multiplies V steps along k, of group `at`. */
-__device__ inline void dvti_mm_multiply(const S *a, const S *b, int row, int col, int at,
+__device__ inline void dvti_mm_multiply(const S *a, int a_lies, const S *b, int b_lies, int row, int col, int at,
                                         S (&sum)[MINE_ROWS][MINE_COLS]) {
 #pragma unroll
     for (int k = 0; k < V; k++) {
         dvti_mm_pack<S, V> x[MINE_ROWS / V], y[MINE_COLS / V];
 #pragma unroll
         for (int h = 0; h < MINE_ROWS / V; h++)
-            x[h] = *(const dvti_mm_pack<S, V> *)(a + dvti_mm_a::place(row, at * V) + h * 8 * V +
+            x[h] = *(const dvti_mm_pack<S, V> *)(a + dvti_mm_side<ROWS>::place(a_lies, row, at * V) + h * 8 * V +
                                                  k * ROWS);
 #pragma unroll
         for (int h = 0; h < MINE_COLS / V; h++)
-            y[h] = *(const dvti_mm_pack<S, V> *)(b + dvti_mm_b::place(col + h * 4 * V, at * V) +
+            y[h] = *(const dvti_mm_pack<S, V> *)(b + dvti_mm_side<COLS>::place(b_lies, col + h * 4 * V, at * V) +
                                                  k * COLS);
 #pragma unroll
         for (int i = 0; i < MINE_ROWS; i++)
@@ -331,16 +357,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND < 2                  
     __shared__ dvti_mm_place at; /* in shared memory, because the accumulators need all registers */
     int64_t left;                /* positions of k left, from the current stage on */
     S sum[MINE_ROWS][MINE_COLS] = {};
-    dvti_mm_a a;
-    dvti_mm_b b;
+    dvti_mm_side<ROWS> a;
+    dvti_mm_side<COLS> b;
     if (dvti_mm_job() >= p.jobs)
         return;
     if (threadIdx.x == 0)
         at = dvti_mm_locate(p, dvti_mm_job());
     __syncthreads();
     left = at.k_end - at.k;
-    a.begin(p.a, at.a, p.a_row, p.a_k, at.row * ROWS, p.n, at.k);
-    b.begin(p.b, at.b, p.b_col, p.b_k, at.col * COLS, p.m, at.k);
+    a.begin(p.a, at.a, A_LIES, p.a_row, p.a_k, at.row * ROWS, p.n, at.k);
+    b.begin(p.b, at.b, B_LIES, p.b_col, p.b_k, at.col * COLS, p.m, at.k);
     /* The first stage only moves. NVRTC takes time for each copy of the code, so there is one copy
        of the moves, and one of the stores of a row. */
     bool first = true;
@@ -348,18 +374,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND < 2                  
         const bool more = first || left > DEPTH; /* uniform across the block */
         const int depth = dvti_mm_depth(first ? left : left - DEPTH);
         if (more) {
-            a.fetch(tile_a[stage ^ 1], depth);
-            b.fetch(tile_b[stage ^ 1], depth);
+            DVTI_MM_MOVE(a, fetch, A_LIES, tile_a[stage ^ 1], depth);
+            DVTI_MM_MOVE(b, fetch, B_LIES, tile_b[stage ^ 1], depth);
         }
         if (!first) {
 #pragma unroll
             for (int group = 0; group < DEPTH / V; group++)
-                dvti_mm_multiply(tile_a[stage], tile_b[stage], row, col, group, sum);
+                dvti_mm_multiply(tile_a[stage], A_LIES, tile_b[stage], B_LIES, row, col, group, sum);
             left -= DEPTH;
         }
         if (more) {
-            a.store(tile_a[stage ^ 1]);
-            b.store(tile_b[stage ^ 1]);
+            DVTI_MM_MOVE(a, store, A_LIES, tile_a[stage ^ 1]);
+            DVTI_MM_MOVE(b, store, B_LIES, tile_b[stage ^ 1]);
             dvti_mm_arrived();
         }
         __syncthreads();

@@ -40,22 +40,25 @@ static int dvti_cuda_mm_bytes(dvt_dtype dtype) {
     return dtype == DVT_F64 || dtype == DVT_I64 || dtype == DVT_BOOL ? 8 : 4;
 }
 
-static uint64_t dvti_cuda_mm_variant(dvt_dtype dtype, int kind, bool a_along_k, bool b_along_k,
-                                     bool wide) {
-    return (uint64_t)dtype | (uint64_t)kind << 4 | (uint64_t)a_along_k << 8 |
-           (uint64_t)b_along_k << 9 | (uint64_t)wide << 10;
+/* lies: DVTI_MM_ flags of a, then of b; 0 for kernels that read them from the launch. */
+static uint64_t dvti_cuda_mm_variant(dvt_dtype dtype, int kind, bool wide, int lies) {
+    return (uint64_t)dtype | (uint64_t)kind << 4 | (uint64_t)wide << 8 | (uint64_t)lies << 9;
 }
 
 DVTI_FN void dvti_cuda_describe_matmul(uint64_t variant, dvti_text *text) {
     dvt_dtype dtype = (dvt_dtype)(variant & 15);
+    const int kind = (int)(variant >> 4 & 15);
     const char *stage = dtype == DVT_F64                 ? "double"
                         : dvt_dtype_is_float(dtype)      ? "float"
                         : dvti_cuda_mm_bytes(dtype) == 8 ? "uint64_t"
                                                          : "unsigned";
-    dvti_text_add(text, "#define D %d\n#define S %s\n#define KIND %d\n", (int)dtype, stage,
-                  (int)(variant >> 4 & 15));
-    dvti_text_add(text, "#define A_ALONG_K %d\n#define B_ALONG_K %d\n#define WIDE %d\n",
-                  (int)(variant >> 8 & 1), (int)(variant >> 9 & 1), (int)(variant >> 10 & 1));
+    dvti_text_add(text, "#define D %d\n#define S %s\n#define KIND %d\n#define WIDE %d\n",
+                  (int)dtype, stage, kind, (int)(variant >> 8 & 1));
+    if (kind == DVTI_MM_SMALL)
+        dvti_text_add(text, "#define A_LIES (int)p.a_lies\n#define B_LIES (int)p.b_lies\n");
+    else
+        dvti_text_add(text, "#define A_LIES %d\n#define B_LIES %d\n", (int)(variant >> 9 & 3),
+                      (int)(variant >> 11 & 3));
 }
 
 static dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {
@@ -188,29 +191,35 @@ static int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *pla
     return kind;
 }
 
+/* Returns how a kernel of tiles reads the operand: DVTI_MM_ flags. `copied`: its elements are copied
+   unchanged. Then one that is transposed is copied element by element, and may have any
+   alignment. */
+static int dvti_cuda_mm_lies(const dvti_cuda_mm_side *side, bool copied, int64_t group) {
+    const bool along_k = llabs(side->k_stride) < llabs(side->line_stride);
+    const bool wide = (along_k && copied && side->k_stride == 1) ||
+                      (dvti_cuda_mm_packed(side, along_k, group) &&
+                       (along_k ? side->k : side->lines) % group == 0);
+    return (along_k ? DVTI_MM_ALONG_K : 0) | (wide ? DVTI_MM_WIDE : 0);
+}
+
 static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
     const int64_t group = 16 / dvti_cuda_mm_bytes(dtype);
     const dvti_cuda_mm_tile tiles[] = {
         {32, 32, 0.35}, {64, 64, 0.7}, {128, group == 4 ? 128 : 64, 1}};
-    dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
-    dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
-    bool a_along_k = llabs(a.k_stride) < llabs(a.line_stride);
-    bool b_along_k = llabs(b.k_stride) < llabs(b.line_stride);
-    /* an operand that is copied unchanged is copied element by element where it is transposed, so
-       any alignment is allowed */
-    bool copied =
+    const dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
+    const dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
+    const bool copied =
         dvti_cuda_physical_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
-    bool a_wide =
-        (a_along_k && copied && a.k_stride == 1) ||
-        (dvti_cuda_mm_packed(&a, a_along_k, group) && (a_along_k ? a.k : a.lines) % group == 0);
-    bool b_wide =
-        (b_along_k && copied && b.k_stride == 1) ||
-        (dvti_cuda_mm_packed(&b, b_along_k, group) && (b_along_k ? b.k : b.lines) % group == 0);
     int64_t splits;
     int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 16, &splits);
+    int a_lies, b_lies;
     dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
+    a_lies = dvti_cuda_mm_lies(&a, copied, group);
+    b_lies = dvti_cuda_mm_lies(&b, copied, group);
+    plan->args.a_lies = a_lies;
+    plan->args.b_lies = b_lies;
     plan->program.variant =
-        dvti_cuda_mm_variant(dtype, kind, a_along_k, b_along_k, a_wide && b_wide);
+        dvti_cuda_mm_variant(dtype, kind, false, kind == DVTI_MM_SMALL ? 0 : a_lies | b_lies << 2);
     /* The address must be aligned even if nothing is copied. The stride of an axis that is never
        stepped along may be anything. */
     if (plan->args.k == 1)
@@ -233,7 +242,7 @@ static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_
     p->team = p->k < 1024 || blocks / 8 >= full ? 1 : 8;
     blocks = blocks * p->team / 8 + 1;
     dvti_cuda_mm_divide(plan, 1, 8 / p->team, DVTI_MIN(DVTI_MIN(full / blocks, p->k / 8192), 1024));
-    plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_ROWS, true, true, wide);
+    plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_ROWS, wide, 0);
     plan->entry = "dvti_matmul_rows";
     plan->threads = 256;
 }
@@ -246,7 +255,7 @@ static void dvti_cuda_mm_columns(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, d
     bool wide = p->m % group == 0 && dvti_cuda_mm_packed(&w, false, group);
     int64_t blocks = ((p->m - 1) / (32 * group) + 1) * p->batches;
     dvti_cuda_mm_divide(plan, 1, 32 * group, DVTI_MIN(full / blocks, p->k / 256));
-    plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_COLUMNS, false, false, wide);
+    plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_COLUMNS, wide, 0);
     plan->entry = "dvti_matmul_columns";
     plan->threads = 256;
 }
@@ -362,8 +371,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
     if (status != DVT_OK || plan.args.splits == 1)
         return status;
     plan.program = DVTI_CUDA_PROGRAM(matmul);
-    plan.program.variant =
-        dvti_cuda_mm_variant(launch->out[0].dtype, DVTI_MM_SUM, false, false, false);
+    plan.program.variant = dvti_cuda_mm_variant(launch->out[0].dtype, DVTI_MM_SUM, false, 0);
     return dvti_cuda_start(gpu, launch, plan.program, "dvti_matmul_sum",
                            dvti_cuda_grid_for(gpu, dvti_cuda_view_size(&launch->out[0]), 256, 1),
                            &plan.args, sizeof plan.args);
