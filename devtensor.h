@@ -34378,7 +34378,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4082], part1[4095], part2[4096], part3[2341], end[1];
+    char part0[4082], part1[4096], part2[4096], part3[2341], end[1];
 } dvti_cuda_text_matmul_cu = {
 "#line 1 \"matmul.cu\"\n"
 "#line 46\n"
@@ -34590,8 +34590,8 @@ static const struct {
 												 "k * ROWS);\n"
 "#pragma unroll\n"
 		"for (int h = 0; h < MINE_COLS / V; h++)\n"
-			"y[h] = *(const dvti_mm_pack<S, V> *)(b + dvti_mm_side<COLS>::place(b_lies, col + h * 4 * V, at * V) +\n"
-												 "k * COLS);\n"
+			"y[h] = *(const dvti_mm_pack<S, V> *)(\n"
+				"b + dvti_mm_side<COLS>::place(b_lies, col + h * 4 * V, at * V) + k * COLS);\n"
 "#pragma unroll\n"
 		"for (int i = 0; i < MINE_ROWS; i++)\n"
 "#pragma unroll\n",
@@ -34661,7 +34661,8 @@ static const struct {
 		"if (!first) {\n"
 "#pragma unroll\n"
 			"for (int group = 0; group < DEPTH / V; group++)\n"
-				"dvti_mm_multiply(tile_a[stage], A_LIES, tile_b[stage], B_LIES, row, col, group, sum);\n"
+				"dvti_mm_multiply(tile_a[stage], A_LIES, tile_b[stage], B_LIES, row, col, group,\n"
+								 "sum);\n"
 			"left -= DEPTH;\n"
 		"}\n"
 		"if (more) {\n"
@@ -42251,8 +42252,8 @@ static int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *pla
 	return kind;
 }
 
-/* Returns how a kernel of tiles reads the operand: DVTI_MM_ flags. `copied`: its elements are copied
-   unchanged. Then one that is transposed is copied element by element, and may have any
+/* Returns how a kernel of tiles reads the operand: DVTI_MM_ flags. `copied`: elements are copied
+   unchanged. Then an operand that is transposed is copied element by element, and may have any
    alignment. */
 static int dvti_cuda_mm_lies(const dvti_cuda_mm_side *side, bool copied, int64_t group) {
 	const bool along_k = llabs(side->k_stride) < llabs(side->line_stride);

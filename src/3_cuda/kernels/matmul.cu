@@ -300,8 +300,8 @@ __device__ inline void dvti_mm_multiply(const S *a, int a_lies, const S *b, int 
                                                  k * ROWS);
 #pragma unroll
         for (int h = 0; h < MINE_COLS / V; h++)
-            y[h] = *(const dvti_mm_pack<S, V> *)(b + dvti_mm_side<COLS>::place(b_lies, col + h * 4 * V, at * V) +
-                                                 k * COLS);
+            y[h] = *(const dvti_mm_pack<S, V> *)(
+                b + dvti_mm_side<COLS>::place(b_lies, col + h * 4 * V, at * V) + k * COLS);
 #pragma unroll
         for (int i = 0; i < MINE_ROWS; i++)
 #pragma unroll
@@ -380,7 +380,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND < 2                  
         if (!first) {
 #pragma unroll
             for (int group = 0; group < DEPTH / V; group++)
-                dvti_mm_multiply(tile_a[stage], A_LIES, tile_b[stage], B_LIES, row, col, group, sum);
+                dvti_mm_multiply(tile_a[stage], A_LIES, tile_b[stage], B_LIES, row, col, group,
+                                 sum);
             left -= DEPTH;
         }
         if (more) {

@@ -191,8 +191,8 @@ static int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *pla
     return kind;
 }
 
-/* Returns how a kernel of tiles reads the operand: DVTI_MM_ flags. `copied`: its elements are copied
-   unchanged. Then one that is transposed is copied element by element, and may have any
+/* Returns how a kernel of tiles reads the operand: DVTI_MM_ flags. `copied`: elements are copied
+   unchanged. Then an operand that is transposed is copied element by element, and may have any
    alignment. */
 static int dvti_cuda_mm_lies(const dvti_cuda_mm_side *side, bool copied, int64_t group) {
     const bool along_k = llabs(side->k_stride) < llabs(side->line_stride);
