@@ -34378,7 +34378,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4082], part1[4096], part2[4096], part3[2341], end[1];
+    char part0[4082], part1[4082], part2[4035], part3[2417], end[1];
 } dvti_cuda_text_matmul_cu = {
 "#line 1 \"matmul.cu\"\n"
 "#line 46\n"
@@ -34579,22 +34579,22 @@ static const struct {
 "#define DVTI_MM_MOVE(side, function, lies, ...) side.template function<lies>(__VA_ARGS__)\n"
 "#endif\n\n"
 "__device__ inline int dvti_mm_depth(int64_t left) { return left < DEPTH ? (int)left : DEPTH; }\n\n\n"
-"__device__ inline void dvti_mm_multiply(const S *a, int a_lies, const S *b, int b_lies, int row, int col, int at,\n"
-										"S (&sum)[MINE_ROWS][MINE_COLS]) {\n"
+"__device__ inline void dvti_mm_multiply(const S *a, int a_lies, const S *b, int b_lies, int row,\n"
+										"int col, int at, S (&sum)[MINE_ROWS][MINE_COLS]) {\n"
 "#pragma unroll\n"
 	"for (int k = 0; k < V; k++) {\n"
 		"dvti_mm_pack<S, V> x[MINE_ROWS / V], y[MINE_COLS / V];\n"
 "#pragma unroll\n"
 		"for (int h = 0; h < MINE_ROWS / V; h++)\n"
-			"x[h] = *(const dvti_mm_pack<S, V> *)(a + dvti_mm_side<ROWS>::place(a_lies, row, at * V) + h * 8 * V +\n"
-												 "k * ROWS);\n"
+			"x[h] = *(const dvti_mm_pack<S, V> *)(\n"
+				"a + dvti_mm_side<ROWS>::place(a_lies, row, at * V) + h * 8 * V + k * ROWS);\n"
 "#pragma unroll\n"
 		"for (int h = 0; h < MINE_COLS / V; h++)\n"
 			"y[h] = *(const dvti_mm_pack<S, V> *)(\n"
 				"b + dvti_mm_side<COLS>::place(b_lies, col + h * 4 * V, at * V) + k * COLS);\n"
 "#pragma unroll\n"
-		"for (int i = 0; i < MINE_ROWS; i++)\n"
-"#pragma unroll\n",
+		"for (int i = 0; i < MINE_ROWS; i++)\n",
+"#pragma unroll\n"
 			"for (int j = 0; j < MINE_COLS; j++)\n"
 				"sum[i][j] = dvti_mm_add(x[i / V].v[i % V], y[j / V].v[j % V], sum[i][j]);\n"
 	"}\n"
@@ -34715,9 +34715,9 @@ static const struct {
 					"const pack f = *(const pack *)(x + here), g = *(const pack *)(w + here);\n"
 "#pragma unroll\n"
 					"for (int e = 0; e < V; e++)\n"
-						"sum[u] =\n"
+						"sum[u] =\n",
 							"dvti_mm_add(dvti_mm_factor(f.v[e]), dvti_mm_factor(g.v[e]), sum[u]);\n"
-				"} else\n",
+				"} else\n"
 					"sum[u] = dvti_mm_add(dvti_mm_factor(x[here * p.a_k]),\n"
 										 "dvti_mm_factor(w[here * p.b_k]), sum[u]);\n"
 			"}\n"

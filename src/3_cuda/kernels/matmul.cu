@@ -289,15 +289,15 @@ template <int T> struct dvti_mm_side {
 __device__ inline int dvti_mm_depth(int64_t left) { return left < DEPTH ? (int)left : DEPTH; }
 
 /* Multiplies V steps along k, of group `at`. */
-__device__ inline void dvti_mm_multiply(const S *a, int a_lies, const S *b, int b_lies, int row, int col, int at,
-                                        S (&sum)[MINE_ROWS][MINE_COLS]) {
+__device__ inline void dvti_mm_multiply(const S *a, int a_lies, const S *b, int b_lies, int row,
+                                        int col, int at, S (&sum)[MINE_ROWS][MINE_COLS]) {
 #pragma unroll
     for (int k = 0; k < V; k++) {
         dvti_mm_pack<S, V> x[MINE_ROWS / V], y[MINE_COLS / V];
 #pragma unroll
         for (int h = 0; h < MINE_ROWS / V; h++)
-            x[h] = *(const dvti_mm_pack<S, V> *)(a + dvti_mm_side<ROWS>::place(a_lies, row, at * V) + h * 8 * V +
-                                                 k * ROWS);
+            x[h] = *(const dvti_mm_pack<S, V> *)(
+                a + dvti_mm_side<ROWS>::place(a_lies, row, at * V) + h * 8 * V + k * ROWS);
 #pragma unroll
         for (int h = 0; h < MINE_COLS / V; h++)
             y[h] = *(const dvti_mm_pack<S, V> *)(
