@@ -4,10 +4,10 @@
    Variant: D the dtype. S the type in which operands are staged and summed: float, double, unsigned
    or uint64_t. Integers wrap alike in both, and dtypes below 64 bits need the low 32 bits only.
    KIND the kernel. WIDE (kernels rows and columns): V elements (16 bytes of S) can be read with one
-   access. A_LIES, B_LIES (kernels of tiles): how a and b lie in memory, DVTI_MM_ flags. For the small
-   tile these are read from the launch: small products have many layouts, and NVRTC takes longer than
-   they do. A block's job is one tile of one matrix and one split of k; jobs are ordered in bands of
-   rows.
+   access. A_LIES, B_LIES (kernels of tiles): how a and b lie in memory, DVTI_MM_ flags. For the
+   small tile these are read from the launch: small products have many layouts, and NVRTC takes
+   longer than they do. A block's job is one tile of one matrix and one split of k; jobs are ordered
+   in bands of rows.
 
      kernel   tile                            threads   accumulators per thread
      large    128x128 (128x64 for 8 bytes)    256       8x8 (8x4)
