@@ -14,9 +14,10 @@ FLAGS := $(CFLAGS)
 COMPILE = $(CC) -std=gnu11
 LINK = $(CC)
 FORM = -I.
-CONFIGS = release debug asan ubsan tsan msan cxx split spine nothreads nonn nofiles nosites
+CONFIGS = release debug asan ubsan asan-ubsan tsan msan cxx split spine nothreads nonn nofiles nosites
 SANITIZE_asan = -fsanitize=address -fno-omit-frame-pointer
 SANITIZE_ubsan = -fsanitize=undefined -fno-sanitize-recover=all
+SANITIZE_asan-ubsan = $(SANITIZE_asan) $(SANITIZE_ubsan)
 SANITIZE_tsan = -fsanitize=thread
 # Clang 14 reports AVX-512 permutations with uninitialized unused lanes; it tracks AVX2 per lane.
 SANITIZE_msan = -fsanitize=memory -fno-omit-frame-pointer -DDEVTENSOR_NO_AVX512
