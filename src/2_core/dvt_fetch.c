@@ -4,7 +4,7 @@
 #include "2_core/dvt_core.h"
 
 struct dvti_fetch {
-    dvti_device *device;
+    dvti_device *device;     /* NULL: left */
     const dvti_fetches *own; /* NULL: the device has none */
     void *handle;
     char *at;
@@ -66,6 +66,13 @@ DVTI_FN char *dvti_fetch_bytes(const dvti_fetch *f) {
     return f->at;
 }
 
+DVTI_FN void dvti_fetch_leave(dvti_fetch *f) {
+    if (f->own || !f->device)
+        return;
+    dvti_device_end(f->device);
+    f->device = NULL;
+}
+
 DVTI_FN void dvti_fetch_end(dvti_fetch *f) {
     if (!f)
         return;
@@ -73,6 +80,7 @@ DVTI_FN void dvti_fetch_end(dvti_fetch *f) {
         f->own->end(f->device, f->handle);
     else
         dvti_free(f->at);
-    dvti_device_end(f->device);
+    if (f->device)
+        dvti_device_end(f->device);
     dvti_free(f);
 }

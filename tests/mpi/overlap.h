@@ -37,7 +37,7 @@ static bool slow_complete(void *user, const char *function, dvt_array *leaf, dvt
     dvti_buckets *o = dvti_buckets_list;
     bool good = dvti_buckets_hear(user, function, leaf, grad);
     while (good && o->complete < o->packed)
-        good = dvti_buckets_move(function, o, o->n_buckets, true) == DVT_OK;
+        good = dvti_buckets_poll(function) == DVT_OK;
     return good;
 }
 
@@ -324,7 +324,7 @@ static bool dying_complete(void *user, const char *function, dvt_array *leaf, dv
         if (o->started == 2)
             raise(SIGKILL);
         else
-            good = dvti_buckets_move(function, o, 2, false) == DVT_OK;
+            good = dvti_buckets_poll(function) == DVT_OK;
     return good;
 }
 
