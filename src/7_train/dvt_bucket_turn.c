@@ -1,17 +1,18 @@
 /* The order in which buckets start (dvt_buckets.c): that of rank 0, on all ranks.
 
-   Each rank completes backward passes of several trainers in an order of its own, but NCCL's sums
-   must start in one order. A communicator for each trainer would not change that: kernels of NCCL
-   occupy the GPU while they wait for the other ranks, and any call of CUDA may wait for them
-   ("Using multiple NCCL communicators concurrently" in NCCL's user guide). So rank 0 gives turns, a
-   message each, and a rank starts the next bucket of a plan when its turn has come.
+   Each rank completes backward passes of several trainers in an order of its own, but NCCL's
+   sums must start in one order. A communicator for each trainer would not change that. Kernels
+   of NCCL occupy the GPU while they wait for the other ranks, and any call of CUDA may wait for
+   them. NCCL's user guide says so in "Using multiple NCCL communicators concurrently". So rank 0
+   gives turns, a message each, and a rank starts the next bucket of a plan when its turn has
+   come.
 
-   Whose turn has come, must start on every rank without help of another one. Otherwise ranks could
-   wait in a circle: the host of rank 0 in a call of CUDA that waits for a sum (to load a kernel, or
-   for memory), rank 1 with that sum for a backward pass, which it begins after a call to rank 0.
-   So a rank that waits for others sends zeros for a bucket that it has not packed: in a step, at
-   the end, and after a second in any exchange. The trainer's step then finds that the gradients are
-   not those that were sent, and all ranks sum again. */
+   A bucket that has the turn must start on every rank without help of another host. Otherwise
+   ranks could wait in a circle. The host of rank 0 is in a call of CUDA that waits for a sum, to
+   load a kernel or for memory. Rank 1 has not started that sum, because its backward pass
+   follows a call that waits for rank 0. So a rank that waits for others sends zeros for a bucket
+   that it has not packed: in a step, at the end, and after a second in any exchange. The
+   trainer's step finds that the gradients are not those that were sent, and all ranks sum again. */
 #include "7_train/dvt_buckets.h"
 
 #if defined(DEVTENSOR_MPI)

@@ -15,9 +15,9 @@ static dvt_status dvti_ranks_same_trainer(const char *function, const dvt_traine
                                           const dvti_rank_head *other, int rank) {
     if (other->trainer != t->number)
         return dvti_fail(DVT_ERR_VALUE,
-                         "%s: rank %d is at trainer %d, whose first parameter is %s, and rank %d "
-                         "at trainer %d of those created; all ranks must step the same trainers in "
-                         "the same order",
+                         "%s: rank %d is at trainer %d (first parameter: %s), and rank %d at "
+                         "trainer %d, as they were created; all ranks must step the same trainers "
+                         "in the same order",
                          function, dvt_rank(), t->number,
                          t->n ? dvt_param_name(t->trained[0].param) : "none", rank,
                          (int)other->trainer);
