@@ -86,7 +86,7 @@ DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *
     state->started = o->started;
     state->heard = o->heard > 0;
     state->scarce = o->scarce;
-    state->turns = dvti_turns_given();
+    state->turns = dvti_turns_count();
     return status;
 }
 

@@ -33,11 +33,13 @@ static struct dvti_turns {
     dvti_turn turn;      /* the next one, from rank 0 */
     dvti_flight *flight; /* its message, on the way */
     bool known;          /* the message has arrived */
-    bool holds;          /* rank 0 gives no turn */
-    bool ends;           /* it gives the last one */
+    bool counted;        /* rank 0 tells their number, and gives none */
+    bool paused;         /* this rank takes none while it waits */
+    bool ends;           /* rank 0 gives the last one */
 } dvti_turns;
 
-DVTI_FN int64_t dvti_turns_given(void) {
+DVTI_FN int64_t dvti_turns_count(void) {
+    dvti_turns.counted = true;
     return dvti_turns.taken + (dvti_turns.flight || dvti_turns.known);
 }
 
@@ -48,7 +50,7 @@ static bool dvti_turn_choose(dvti_turn *turn) {
     turn->number = 0;
     if (dvti_turns.ends)
         return true;
-    for (o = dvti_buckets_first(); o && !dvti_turns.holds; o = o->next) {
+    for (o = dvti_buckets_first(); o && !dvti_turns.counted; o = o->next) {
         const bool orphan = dvti_atomic_load(&o->orphan) != 0;
         if (!o->n_buckets || o->over || (!orphan && o->started == o->packed))
             continue;
@@ -148,10 +150,18 @@ DVTI_FN bool dvti_turn_take(const char *function, bool wait, bool force, dvt_sta
 
 DVTI_FN void dvti_turns_attend(const char *function, bool force) {
     dvt_status status = DVT_OK;
-    dvti_turns.holds = true;
+    if (dvti_turns.paused)
+        return;
     while (status == DVT_OK && dvti_turn_take(function, false, force, &status))
         continue;
-    dvti_turns.holds = false;
+}
+
+DVTI_FN void dvti_turns_pause(void) {
+    dvti_turns.paused = true;
+}
+
+DVTI_FN void dvti_turns_go_on(void) {
+    dvti_turns.counted = dvti_turns.paused = false;
 }
 
 DVTI_FN dvt_status dvti_turns_catch_up(const char *function, int64_t given) {
@@ -163,7 +173,7 @@ DVTI_FN dvt_status dvti_turns_catch_up(const char *function, int64_t given) {
 
 DVTI_FN dvt_status dvti_turns_end(const char *function) {
     const int64_t bytes = dvt_num_ranks() * (int64_t)sizeof(int64_t);
-    const int64_t own = dvti_turns_given();
+    const int64_t own = dvti_turns_count();
     int64_t *all = (int64_t *)dvti_alloc((size_t)bytes);
     dvt_status status = all ? DVT_OK : dvti_fail_memory(function, bytes);
     if (status == DVT_OK)

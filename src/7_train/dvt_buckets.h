@@ -105,10 +105,11 @@ DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o);
 /* Takes the next turn: starts a bucket, or ends a plan. Returns false if none has come, or if its
    bucket is not packed. `wait` waits for the turn; `force` sends zeros then. */
 DVTI_FN bool dvti_turn_take(const char *function, bool wait, bool force, dvt_status *status);
-/* Returns how many turns rank 0 has given, on rank 0. The others take as many, by force. */
-DVTI_FN int64_t dvti_turns_given(void);
+/* Returns how many turns rank 0 has given, on rank 0, which then gives none until
+   dvti_turns_go_on. The others take as many, by force. */
+DVTI_FN int64_t dvti_turns_count(void);
 DVTI_FN dvt_status dvti_turns_catch_up(const char *function, int64_t given);
-/* Takes the turns that have come. Rank 0 gives none: it may have told how many it gave. */
+/* Takes the turns that have come, unless it is paused. */
 DVTI_FN void dvti_turns_attend(const char *function, bool force);
 /* Takes all turns on all ranks. Waits. */
 DVTI_FN dvt_status dvti_turns_end(const char *function);

@@ -184,9 +184,11 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fre
     for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
         idle = idle && !all[r].shapes && !all[r].started;
     if (status == DVT_OK && idle) { /* dvt_trainer_allreduce has summed all */
+        dvti_turns_go_on();
         dvti_free(all);
         return DVT_OK;
     }
+    dvti_turns_pause();
     if (status == DVT_OK)
         status = dvti_buckets_sum(function, t, all, &summed);
     if (status == DVT_OK && !summed && t->ctxs.n > 1)
@@ -197,6 +199,7 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fre
         status = dvti_ranks_sum_host(function, t);
     if (status == DVT_OK)
         status = dvti_buckets_plan(function, t, all);
+    dvti_turns_go_on();
     dvti_free(all);
     return status;
 }

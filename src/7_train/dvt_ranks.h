@@ -102,6 +102,11 @@ DVTI_FN void dvti_buckets_free(dvti_buckets *buckets);
 DVTI_FN void dvti_buckets_begin(void);
 /* Starts buckets while the caller waits for other ranks, for that many seconds so far. */
 DVTI_FN void dvti_buckets_attend(const char *function, double waited);
+/* From dvti_buckets_report to the end of a step rank 0 starts no bucket of another trainer: it has
+   told how many it started. From the first function to the second no rank starts one in exchanges:
+   it may be of the plan that the step makes. */
+DVTI_FN void dvti_turns_pause(void);
+DVTI_FN void dvti_turns_go_on(void);
 /* Makes the trainer's buckets, unless it has them. */
 DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t);
 /* Fill a state whose `shapes` is set; with those of all ranks, complete the buckets of the step
