@@ -101,12 +101,12 @@ gpu_cases() {
     try "$mpi.overlap.nccl" gpus 2 overlap nccl cdj
     try "$mpi.overlap.gpus" gpus 2 overlap gpus al
     try "$mpi.overlap.nccl2" gpus 2 overlap nccl2 a
-    try "$mpi.trainers.nccl" gpus 2 trainers nccl oew
-    try "$mpi.trainers.gpus" gpus 2 trainers gpus c
+    try "$mpi.trainers.nccl" gpus 2 trainers nccl oe
     if [ -n "${DVT_TEST_FULL:-}" ]; then
         LIMIT=300
         try "$mpi.trainers.gpu" gpus 2 trainers gpu oecmlw
-        try "$mpi.trainers.nccl.2" gpus 2 trainers nccl cml
+        try "$mpi.trainers.gpus" gpus 2 trainers gpus oecm
+        try "$mpi.trainers.nccl.2" gpus 2 trainers nccl cmlw
         try "$mpi.trainers.nccl.4" gpus 4 trainers nccl oecm
         LIMIT=60
     fi
@@ -146,16 +146,17 @@ for mpi in openmpi mpich; do
     done
     n=4
     modes=abcdeghkl cases=oecmlw
-    [ $mpi = openmpi ] || n=2 modes=al cases=oe # waiting processes of MPICH spin
+    [ $mpi = openmpi ] || n=2 modes=al cases=o # waiting processes of MPICH spin
     try "$mpi.overlap.$n" ranks $n overlap
     [ $mpi = mpich ] || try "$mpi.overlap.virtual" ranks 2 overlap virtual acg
     try "$mpi.overlap.contexts" ranks 2 overlap mixed $modes
     try "$mpi.trainers.$n" ranks $n trainers cpu $cases
-    [ $mpi = mpich ] || try "$mpi.trainers.1" ranks 1 trainers cpu oecml
+    [ $mpi = mpich ] || try "$mpi.trainers.1" ranks 1 trainers cpu oe
     [ $mpi = mpich ] || try "$mpi.trainers.virtual" ranks 2 trainers virtual er
-    [ $mpi = mpich ] || try "$mpi.trainers.contexts" ranks 2 trainers mixed oecr
-    says swapped "rank 1 is at trainer 2 (first parameter: dense4_weight), and rank 0 at" \
-        ranks 2 swapped
+    [ $mpi = mpich ] || try "$mpi.trainers.contexts" ranks 2 trainers mixed cr
+    [ $mpi = mpich ] ||
+        says swapped "rank 1 is at trainer 2 (first parameter: dense4_weight), and rank 0 at" \
+            ranks 2 swapped
     says dies "[Kk]illed" info ranks 3 dies
     # Open MPI's launcher names the rank, MPICH's a process, at times one that it has ended itself.
     died="process rank 1 .*Killed"
