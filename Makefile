@@ -147,7 +147,7 @@ isa: $B/isa/tests
 # Tests that take minutes, suites that `make test` leaves out, all unit tests in every
 # configuration.
 LONG_SUITES = tests/caches/run.sh tests/compile/run.sh tests/bigendian/run.sh \
-	tests/windows/run.sh tests/cuda/run.sh tests/matrix/run.sh tests/configs.sh
+	tests/windows/run.sh tests/cuda/run.sh tests/matrix/run.sh tests/mpi/run.sh tests/configs.sh
 test-long: $(if $(LONG),$B/long/tests) $B/unit/tests $B/isa/tests $B/cuda/tests examples
 	@$(ENVIRONMENT) OBJECTS="$B" DVT_TEST_FULL=1 sh tests/run.sh $(if $(LONG),$B/long/tests) \
 		$(LONG_SUITES)

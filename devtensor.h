@@ -3105,8 +3105,9 @@ DVT_API int64_t dvt_rank_bytes(void);
    or sum it with NCCL, while they compute. Gradients that backward adds (DVT_GRAD_ADD) and those of
    parts are sent in the step. If a gradient changes before the step, because backward runs again or
    the program writes it, the step sends all again. After two such steps in a row, gradients are
-   sent in the step until this function sets another value. The value of rank 0 counts, but 0 on any
-   rank counts for all.
+   sent in the step until this function sets another value. The same holds when a rank has no memory
+   for a bucket. The value of rank 0 counts, up to 1 GiB, but 0 on any rank counts for all. Ranks
+   may have the passes of several trainers in different orders: buckets start in that of rank 0.
    Copies: never. Later backward passes copy gradients to buckets on their contexts, and buckets of
    GPUs to host memory.  Waits: no, and neither does backward for other ranks.
    Errors: RANGE (negative). dvt_backward may fail with RANK_LOST while it sends. */
@@ -9327,6 +9328,8 @@ typedef struct dvti_fetches {
 	dvt_status (*poll)(dvti_device *device, void *fetch, bool wait, bool *done);
 	/* Frees the memory, after the copy. */
 	void (*end)(dvti_device *device, void *fetch);
+	/* Does so when the copy is done and the device may be closed. NULL: the memory is its own. */
+	void (*end_alone)(void *fetch);
 } dvti_fetches;
 
 /* The functions of a device. All up to `wait` are required. A function that does not return DVT_OK
@@ -9734,6 +9737,8 @@ DVTI_FN dvt_status dvti_fetch_start(const char *function, dvti_fetch *f, dvt_arr
 DVTI_FN bool dvti_fetch_done(dvti_fetch *f, bool wait, dvt_status *status);
 /* Returns the memory, which stays the same. */
 DVTI_FN char *dvti_fetch_bytes(const dvti_fetch *f);
+/* Ends the use of a device that may be closed, after the copy; the bytes stay. */
+DVTI_FN void dvti_fetch_leave(dvti_fetch *f);
 /* Frees it after a copy in progress. NULL: does nothing. */
 DVTI_FN void dvti_fetch_end(dvti_fetch *f);
 /* Reads all elements in C order, converted to `dtype`, into host memory. Waits. Counts as an
@@ -12482,7 +12487,7 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
 #endif
 
 struct dvti_fetch {
-	dvti_device *device;
+	dvti_device *device;     /* NULL: it was left */
 	const dvti_fetches *own; /* NULL: the device has none */
 	void *handle;
 	char *at;
@@ -12535,7 +12540,7 @@ DVTI_FN dvt_status dvti_fetch_start(const char *function, dvti_fetch *f, dvt_arr
 
 DVTI_FN bool dvti_fetch_done(dvti_fetch *f, bool wait, dvt_status *status) {
 	bool done = true;
-	if (f->own)
+	if (f->own && f->device)
 		*status = f->own->poll(f->device, f->handle, wait, &done);
 	return done && *status == DVT_OK;
 }
@@ -12544,14 +12549,24 @@ DVTI_FN char *dvti_fetch_bytes(const dvti_fetch *f) {
 	return f->at;
 }
 
+DVTI_FN void dvti_fetch_leave(dvti_fetch *f) {
+	if (!f->device || (f->own && !f->own->end_alone))
+		return;
+	dvti_device_end(f->device);
+	f->device = NULL;
+}
+
 DVTI_FN void dvti_fetch_end(dvti_fetch *f) {
 	if (!f)
 		return;
-	if (f->own)
+	if (f->own && !f->device)
+		f->own->end_alone(f->handle);
+	else if (f->own)
 		f->own->end(f->device, f->handle);
 	else
 		dvti_free(f->at);
-	dvti_device_end(f->device);
+	if (f->device)
+		dvti_device_end(f->device);
 	dvti_free(f);
 }
 /* ==== end dvt_fetch.c ==== */
@@ -24405,7 +24420,8 @@ static void dvti_virtual_fetch_end(dvti_device *device, void *fetch) {
 
 static const dvti_fetches *dvti_virtual_fetches(void) {
 	static const dvti_fetches fetches = {dvti_virtual_fetch_make, dvti_virtual_fetch_start,
-										 dvti_virtual_fetch_poll, dvti_virtual_fetch_end};
+										 dvti_virtual_fetch_poll, dvti_virtual_fetch_end,
+										 dvti_free};
 	return &fetches;
 }
 
@@ -30640,7 +30656,7 @@ struct dvt_trainer {
 	dvti_update_of *update; /* space for n elements, behind `trained` */
 	dvt_ctx_list ctxs;
 	dvti_replica *replica;         /* n rows of ctxs.n */
-	bool ranks_agree;              /* all ranks have the parameters of rank 0 */
+	int number;                    /* among the trainers that ranks share, from 1; 0: not yet */
 	struct dvti_part_batch *parts; /* NULL: never set; owned (dvt_parts.h) */
 	struct dvti_buckets *buckets;  /* NULL until ranks sum; owned (dvt_buckets.c) */
 	int64_t bucket_bytes;          /* 0: ranks send no gradients while backward runs */
@@ -31050,9 +31066,11 @@ enum { DVTI_RANK_HOST, DVTI_RANK_READY, DVTI_RANK_JOINED };
 typedef struct dvti_rank_state {
 	uint64_t shapes;      /* a hash of the gradients that it sums: numbers, dtypes, sizes */
 	int64_t bucket_bytes; /* 0: it cannot sum while backward runs */
+	int64_t turns;        /* that rank 0 has given (dvt_bucket_turn.c) */
 	int32_t started;      /* buckets */
-	int32_t heard;        /* gradients in the order that backward completed them */
+	bool heard;           /* backward has completed gradients */
 	bool same;            /* the gradients are those in the buckets */
+	bool scarce;          /* they are not, because there was no memory */
 	char device;          /* DVTI_RANK_HOST, .. */
 } dvti_rank_state;
 
@@ -31061,11 +31079,19 @@ typedef struct dvti_rank_state {
 typedef struct dvti_buckets dvti_buckets;
 /* Ends in the thread that joined the processes, and waits for all messages. */
 DVTI_FN dvt_status dvti_buckets_end(const char *function);
-/* Destroys a trainer's buckets, or has that done when no message is on its way. */
+/* Frees the memory of a trainer's buckets, but what is on its way: that is freed when it has
+   arrived. In a thread that did not join: at the next pass, step or end. */
 DVTI_FN void dvti_buckets_free(dvti_buckets *buckets);
 #if defined(DEVTENSOR_MPI)
 /* Begins in the thread that joined the processes. */
 DVTI_FN void dvti_buckets_begin(void);
+/* Starts buckets while the caller waits for other ranks, for that many seconds so far. */
+DVTI_FN void dvti_buckets_attend(const char *function, double waited);
+/* From dvti_buckets_report to the end of a step rank 0 starts no bucket of another trainer: it has
+   told how many it started. From the first function to the second no rank starts one in exchanges:
+   it may be of the plan that the step makes. */
+DVTI_FN void dvti_turns_pause(void);
+DVTI_FN void dvti_turns_go_on(void);
 /* Makes the trainer's buckets, unless it has them. */
 DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t);
 /* Fill a state whose `shapes` is set; with those of all ranks, complete the buckets of the step
@@ -31129,6 +31155,7 @@ typedef struct dvti_bucket {
 
 /* How buckets reach the other ranks, and the sums come back (dvt_bucket_send.c). */
 typedef struct dvti_bucket_transport {
+	bool on_device; /* buckets stay on the first context; otherwise they leave from host memory */
 	/* Begins with a bucket that is packed. Needs no other rank, and waits for nothing. */
 	bool (*prepare)(const char *function, dvti_bucket *b, dvt_ctx ctx);
 	/* Bring a bucket to the next stage; true: it is there. With `wait` they wait for that. They
@@ -31165,6 +31192,8 @@ typedef struct dvti_bucket_check {
 struct dvti_buckets {
 	struct dvti_buckets *next;
 	dvti_atomic orphan;         /* the trainer is gone */
+	bool released;              /* and so is the memory that no message needs */
+	bool over;                  /* rank 0 starts no more buckets of the plan */
 	bool listed;                /* in the list; only the thread that joined changes it */
 	int n;                      /* parameters of the trainer */
 	dvti_bucket_leaf *leaf;     /* n elements */
@@ -31179,7 +31208,8 @@ struct dvti_buckets {
 	int n_buckets;            /* 0: no plan */
 	dvti_bucket_check *check; /* for each context */
 	int packed, started, added, complete;
-	bool changed;      /* a gradient was complete again after it was packed */
+	bool changed;      /* what was packed is not what the step sums */
+	bool scarce;       /* because there was no memory */
 	int64_t bytes;     /* of a bucket */
 	uint64_t shapes;   /* of the gradients in the plan */
 	int number;        /* of the plan: gives its tags */
@@ -31188,31 +31218,53 @@ struct dvti_buckets {
 };
 
 /* ---- dvt_buckets.c ---- */
+/* Returns the first one of all buckets, also those of destroyed trainers. */
+DVTI_FN dvti_buckets *dvti_buckets_first(void);
 /* Takes the next bucket, which is packed on all contexts, out of the hands of backward. */
 DVTI_FN bool dvti_buckets_prepare_next(const char *function, dvti_buckets *o);
-/* Brings the first `most` buckets to later stages. With `wait` it waits for one of them. */
+/* Does so with zeros. The step will sum again. */
+DVTI_FN bool dvti_buckets_prepare_zeros(const char *function, dvti_buckets *o);
+/* Brings the first `most` buckets to later stages. With `wait` it waits for one of them. Buckets
+   that have not started need a turn, or all ranks in one step. */
 DVTI_FN dvt_status dvti_buckets_move(const char *function, dvti_buckets *o, int most, bool wait);
+/* Starts the buckets whose turn has come, and brings all others to later stages; frees those of
+   destroyed trainers. Waits for nothing. */
+DVTI_FN dvt_status dvti_buckets_poll(const char *function);
 /* Forget what was sent and heard since the last step; also the plan. */
 DVTI_FN void dvti_buckets_reset(dvti_buckets *o);
 DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o);
-/* Frees the buckets of destroyed trainers whose messages are complete. */
-DVTI_FN void dvti_buckets_reap(void);
+
+/* ---- dvt_bucket_turn.c ---- */
+/* Takes the next turn: starts a bucket, or ends a plan. Returns false if none has come, or if its
+   bucket is not packed. `wait` waits for the turn; `force` sends zeros then. */
+DVTI_FN bool dvti_turn_take(const char *function, bool wait, bool force, dvt_status *status);
+/* Returns how many turns rank 0 has given, on rank 0, which then gives none until
+   dvti_turns_go_on. The others take as many, by force. */
+DVTI_FN int64_t dvti_turns_count(void);
+DVTI_FN dvt_status dvti_turns_catch_up(const char *function, int64_t given);
+/* Takes the turns that have come, unless it is paused. */
+DVTI_FN void dvti_turns_attend(const char *function, bool force);
+/* Takes all turns on all ranks. Waits. */
+DVTI_FN dvt_status dvti_turns_end(const char *function);
 
 /* ---- dvt_bucket_pack.c ---- */
 /* Allocates what the plan needs beyond its buckets. */
 DVTI_FN bool dvti_bucket_pack_begin(const char *function, dvti_buckets *o);
-/* Makes the memory of a bucket on context k, unless it is there. */
-DVTI_FN bool dvti_bucket_make(const char *function, const dvti_buckets *o, dvti_bucket *b, int k);
-/* Queues a copy of a gradient on context k to its place. */
+/* Queues a copy of a gradient on context k to its place in a bucket, whose memory it makes. */
 DVTI_FN bool dvti_bucket_pack(const char *function, const dvti_buckets *o,
 							  const dvti_bucket_leaf *leaf, int k, dvt_array *gradient);
 /* Sums a packed bucket over the contexts of this process, with the bits of dvti_trainer_sum. */
 DVTI_FN bool dvti_bucket_sum(const char *function, const dvti_buckets *o, dvti_bucket *b);
+/* Packs and compares all gradients once, where that loads kernels. */
+DVTI_FN bool dvti_buckets_rehearse(const char *function, const dvt_trainer *t);
 /* Clears *same unless all packed gradients still have the bits that were packed. Waits for GPUs,
    and moves buckets meanwhile. */
 DVTI_FN dvt_status dvti_buckets_compare(const char *function, const dvt_trainer *t, bool *same);
 
 /* ---- dvt_bucket_send.c ---- */
+/* Returns whether the messages are complete; with `wait` it waits for them. */
+DVTI_FN bool dvti_bucket_landed(const char *function, dvti_flight *flight, bool wait,
+								dvt_status *status);
 /* Messages through host memory, and sums on the GPUs of the ranks. */
 DVTI_FN const dvti_bucket_transport *dvti_bucket_messages(void);
 DVTI_FN const dvti_bucket_transport *dvti_bucket_devices(void);
@@ -39307,7 +39359,7 @@ static dvt_status dvti_cuda_fetch_poll(dvti_device *device, void *fetch, bool wa
 
 DVTI_FN const dvti_fetches *dvti_cuda_fetches(void) {
 	static const dvti_fetches fetches = {dvti_cuda_fetch_make, dvti_cuda_fetch_start,
-										 dvti_cuda_fetch_poll, dvti_cuda_fetch_end};
+										 dvti_cuda_fetch_poll, dvti_cuda_fetch_end, NULL};
 	return &fetches;
 }
 /* ==== end dvt_cuda_fetch.c ==== */
@@ -71868,8 +71920,9 @@ static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_train
 	int i;
 	if (many) { /* a rank may have no rows of a short batch */
 		status = dvti_ranks_begin(function, t);
-		if (status == DVT_OK && plan.apply)
-			status = dvti_ranks_agree(function, t, NULL, &batch_size, NULL, NULL);
+		if (status == DVT_OK)
+			status =
+				dvti_ranks_agree(function, t, NULL, plan.apply ? &batch_size : NULL, NULL, NULL);
 		if (status != DVT_OK)
 			return status;
 	}
@@ -72592,17 +72645,13 @@ static dvt_array *dvti_bucket_array(const char *function, const dvti_bucket *b, 
 	return (dvt_array *)dvti_own(dvti_array_new(function, DVT_SHAPE(b->size), b->dtype, ctx));
 }
 
-DVTI_FN bool dvti_bucket_make(const char *function, const dvti_buckets *o, dvti_bucket *b, int k) {
-	if (!b->own[k])
-		b->own[k] = dvti_bucket_array(function, b, o->ctxs.ctx[k]);
-	return b->own[k] != NULL;
-}
-
 DVTI_FN bool dvti_bucket_pack(const char *function, const dvti_buckets *o,
 							  const dvti_bucket_leaf *leaf, int k, dvt_array *gradient) {
 	dvti_bucket *b = &o->bucket[leaf->bucket];
 	dvt_array *view = NULL;
-	if (dvti_bucket_make(function, o, b, k))
+	if (!b->own[k])
+		b->own[k] = dvti_bucket_array(function, b, o->ctxs.ctx[k]);
+	if (b->own[k])
 		view = dvt_slice(b->own[k], 0, leaf->at, leaf->at + dvt_size(gradient), 1);
 	view = view ? dvt_reshape(view, gradient->shape) : NULL;
 	return view && dvt_copy_into(view, gradient);
@@ -72743,6 +72792,33 @@ static bool dvti_bucket_differ_all(const char *function, const dvt_trainer *t, i
 	return good;
 }
 
+/* A kernel's first use loads it, which may wait for all work of the GPU (CUDA's lazy loading), and
+   so for sums of other ranks. */
+DVTI_FN bool dvti_buckets_rehearse(const char *function, const dvt_trainer *t) {
+	const dvti_buckets *o = t->buckets;
+	bool good = true;
+	int number, at, k;
+	for (k = 0; k < o->ctxs.n && !o->check[k].fetch;)
+		k++;
+	for (number = 0; number < o->n_buckets && k < o->ctxs.n && good; number++) {
+		dvti_bucket *b = &o->bucket[number];
+		int c;
+		for (at = b->first; at < b->end; at++)
+			for (c = 0; c < o->ctxs.n && good; c++)
+				good = dvti_bucket_pack(function, o, &o->leaf[o->order[at]], c,
+										dvti_trainer_at(t, o->order[at], c)->gradient);
+		good = good && dvti_bucket_sum(function, o, b);
+		for (c = 0; c < o->ctxs.n && good; c++) {
+			dvt_array *result;
+			if (!o->check[c].fetch)
+				continue;
+			result = dvti_array_new(function, DVT_SHAPE(o->n_buckets), DVT_BOOL, o->ctxs.ctx[c]);
+			good = result && dvti_bucket_differ_all(function, t, number, c, result);
+		}
+	}
+	return good;
+}
+
 /* Compares all packed buckets on context k, or queues that and the copy of the result. */
 static bool dvti_buckets_compare_on(const char *function, const dvt_trainer *t, int k, bool *same) {
 	const dvti_buckets *o = t->buckets;
@@ -72780,7 +72856,7 @@ static dvt_status dvti_buckets_await_checks(const char *function, dvti_buckets *
 		if (!fetch)
 			continue;
 		while (!dvti_fetch_done(fetch, false, &status) && status == DVT_OK) {
-			status = dvti_buckets_move(function, o, o->n_buckets, false);
+			status = dvti_buckets_poll(function);
 			if (++turns > 1000)
 				dvti_sleep(20e-6);
 		}
@@ -72854,9 +72930,8 @@ static dvti_flight *dvti_bucket_post(const char *function, const dvti_bucket *b,
 	return flight;
 }
 
-/* Returns whether the messages are complete; with `wait` it waits for them. */
-static bool dvti_bucket_landed(const char *function, dvti_flight *flight, bool wait,
-							   dvt_status *status) {
+DVTI_FN bool dvti_bucket_landed(const char *function, dvti_flight *flight, bool wait,
+								dvt_status *status) {
 	if (!wait)
 		return dvti_ranks_arrived(function, flight, status);
 	*status = dvti_ranks_await(function, flight);
@@ -72951,9 +73026,13 @@ static void dvti_bucket_clear_messages(dvti_bucket *b) {
 }
 
 DVTI_FN const dvti_bucket_transport *dvti_bucket_messages(void) {
-	static const dvti_bucket_transport transport = {
-		dvti_bucket_prepare_messages, dvti_bucket_start_messages, dvti_bucket_add_messages,
-		dvti_bucket_finish_messages,  dvti_bucket_write_messages, dvti_bucket_clear_messages};
+	static const dvti_bucket_transport transport = {false,
+													dvti_bucket_prepare_messages,
+													dvti_bucket_start_messages,
+													dvti_bucket_add_messages,
+													dvti_bucket_finish_messages,
+													dvti_bucket_write_messages,
+													dvti_bucket_clear_messages};
 	return &transport;
 }
 
@@ -73005,9 +73084,13 @@ static void dvti_bucket_clear_devices(dvti_bucket *b) {
 }
 
 DVTI_FN const dvti_bucket_transport *dvti_bucket_devices(void) {
-	static const dvti_bucket_transport transport = {
-		dvti_bucket_prepare_devices, dvti_bucket_start_devices, dvti_bucket_add_devices,
-		dvti_bucket_finish_devices,  dvti_bucket_write_devices, dvti_bucket_clear_devices};
+	static const dvti_bucket_transport transport = {true,
+													dvti_bucket_prepare_devices,
+													dvti_bucket_start_devices,
+													dvti_bucket_add_devices,
+													dvti_bucket_finish_devices,
+													dvti_bucket_write_devices,
+													dvti_bucket_clear_devices};
 	return &transport;
 }
 #endif
@@ -73022,8 +73105,22 @@ DVTI_FN const dvti_bucket_transport *dvti_bucket_devices(void) {
 
 #if defined(DEVTENSOR_MPI)
 #define DVTI_BUCKET_MISSES 2
+#define DVTI_BUCKET_PLANS (DVTI_RANK_TAGS / 2 - 1) /* a plan has two tags */
 
 static int dvti_buckets_plans; /* so far; that of rank 0 counts */
+
+/* Records a step whose gradients were not those sent, and why. */
+static void dvti_buckets_miss(const char *function, const dvt_trainer *t, int rank,
+							  const char *why) {
+	dvti_buckets *o = t->buckets;
+	if (++o->misses < DVTI_BUCKET_MISSES)
+		return;
+	o->off_bytes = t->bucket_bytes;
+	dvti_log(DVT_LOG_INFO,
+			 "%s: rank %d %s, so from now on all ranks send gradients in the step; "
+			 "dvt_trainer_set_bucket_bytes can change that",
+			 function, rank, why);
+}
 
 /* ---- the step ---- */
 static bool dvti_bucket_sums(const dvt_trainer *t, int i) {
@@ -73041,6 +73138,26 @@ static bool dvti_buckets_fit(const dvt_trainer *t, uint64_t shapes, bool fresh_o
 		for (k = 0; k < t->ctxs.n && fits; k++)
 			fits = !dvti_bucket_sums(t, i) || dvti_trainer_counts(t, i, k, fresh_only);
 	return fits;
+}
+
+/* Prepares the buckets that backward has not completed, from the gradients. Returns false without
+   memory: then all ranks sum in the step. */
+static bool dvti_buckets_prepare_rest(const char *function, const dvt_trainer *t) {
+	dvti_buckets *o = t->buckets;
+	const dvti_attempt attempt = dvti_attempt_begin();
+	bool good = true;
+	int at, k;
+	while (o->packed < o->n_buckets && good) {
+		const dvti_bucket *b = &o->bucket[o->packed];
+		for (at = b->first; at < b->end; at++)
+			for (k = 0; k < o->ctxs.n && good; k++)
+				good = dvti_bucket_pack(function, o, &o->leaf[o->order[at]], k,
+										dvti_trainer_at(t, o->order[at], k)->gradient);
+		good = good && dvti_buckets_prepare_next(function, o);
+	}
+	dvti_attempt_end(&attempt);
+	o->scarce = o->scarce || !good;
+	return good;
 }
 
 DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *t, bool fresh_only,
@@ -73061,11 +73178,15 @@ DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *
 			state->bucket_bytes = 0;
 	state->same = dvti_buckets_fit(t, state->shapes, fresh_only);
 	if (state->same)
+		state->same = dvti_buckets_prepare_rest(function, t);
+	if (state->same)
 		status = dvti_buckets_compare(function, t, &state->same);
 	if (status == DVT_OK)
-		status = dvti_buckets_move(function, o, o->n_buckets, false);
+		status = dvti_buckets_poll(function);
 	state->started = o->started;
-	state->heard = o->heard;
+	state->heard = o->heard > 0;
+	state->scarce = o->scarce;
+	state->turns = dvti_turns_count();
 	return status;
 }
 
@@ -73086,41 +73207,21 @@ static dvt_status dvti_buckets_write(const char *function, const dvt_trainer *t)
 	return status;
 }
 
-/* Prepares the next bucket in the step. With `values`, those of the gradients: backward may have
-   run since some were packed. Otherwise no rank uses them. */
-static bool dvti_buckets_prepare_late(const char *function, const dvt_trainer *t, bool values) {
-	dvti_buckets *o = t->buckets;
-	dvti_bucket *b = &o->bucket[o->packed];
-	int at, k;
-	for (k = 0; k < o->ctxs.n; k++) {
-		for (at = b->first; at < b->end && values; at++)
-			if (!dvti_bucket_pack(function, o, &o->leaf[o->order[at]], k,
-								  dvti_trainer_at(t, o->order[at], k)->gradient))
-				return false;
-		if (!values && (!dvti_bucket_make(function, o, b, k) || !dvt_fill(b->own[k], 0)))
-			return false;
-	}
-	return dvti_buckets_prepare_next(function, o);
-}
-
 DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
 									const dvti_rank_state *all, bool *summed) {
 	dvti_buckets *o = t->buckets;
-	dvt_status status = DVT_OK;
-	int most = 0, r, differs = -1;
+	dvt_status status = dvti_turns_catch_up(function, all[0].turns);
+	int most = o->started, r, differs = -1; /* equal on all ranks: all have taken all turns */
 	*summed = false;
-	for (r = 0; r < dvt_num_ranks(); r++) {
-		most = DVTI_MAX(most, all[r].started);
-		if (!all[r].same && differs < 0)
+	for (r = 0; r < dvt_num_ranks() && differs < 0; r++)
+		if (!all[r].same)
 			differs = r;
-	}
+	if (status != DVT_OK)
+		return status;
 	if (!most && o->shapes == all[0].shapes) /* DVT_GRAD_ADD, or no backward */
 		return DVT_OK;
 	if (o->n_buckets && differs < 0)
 		most = o->n_buckets;
-	while (o->packed < most)
-		if (!dvti_buckets_prepare_late(function, t, differs < 0))
-			return dvti_failure();
 	while (o->complete < most && status == DVT_OK)
 		status = dvti_buckets_move(function, o, most, true);
 	if (status == DVT_OK && o->n_buckets && differs < 0) {
@@ -73131,14 +73232,9 @@ DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
 	}
 	if (status == DVT_OK && o->n_buckets) {
 		dvti_buckets_drop_plan(o);
-		if (++o->misses == DVTI_BUCKET_MISSES) {
-			o->off_bytes = t->bucket_bytes;
-			dvti_log(DVT_LOG_INFO,
-					 "%s: gradients of rank %d changed after backward had completed them, so from "
-					 "now on they are sent in the step; dvt_trainer_set_bucket_bytes can change "
-					 "that",
-					 function, differs);
-		}
+		dvti_buckets_miss(function, t, differs,
+						  all[differs].scarce ? "has no memory for a bucket of gradients"
+											  : "changed gradients that backward had completed");
 	}
 	return status;
 }
@@ -73242,6 +73338,18 @@ static bool dvti_buckets_lay_out(const char *function, const dvt_trainer *t,
 	return dvti_bucket_pack_begin(function, o);
 }
 
+/* Returns the number of the next plan of rank 0, which none has that still exists. */
+static int dvti_buckets_next_number(void) {
+	const dvti_buckets *o = dvti_buckets_first();
+	while (o) {
+		const bool taken = o->n_buckets && o->number == dvti_buckets_plans;
+		if (taken)
+			dvti_buckets_plans = (dvti_buckets_plans + 1) % DVTI_BUCKET_PLANS;
+		o = taken ? dvti_buckets_first() : o->next;
+	}
+	return dvti_buckets_plans;
+}
+
 /* Makes the plan of rank 0, if all ranks can use one and rank 0 has heard a backward pass. Without
    memory on one rank there is none. */
 static dvt_status dvti_buckets_new_plan(const char *function, const dvt_trainer *t,
@@ -73261,19 +73369,22 @@ static dvt_status dvti_buckets_new_plan(const char *function, const dvt_trainer 
 	order = dvt_empty(DVT_SHAPE(t->n + 1), DVT_I32, dvt_cpu());
 	if (!order)
 		return dvti_failure();
-	((int32_t *)dvt_data(order))[t->n] = dvti_buckets_plans;
+	((int32_t *)dvt_data(order))[t->n] = dvti_buckets_next_number();
 	dvti_buckets_order(t, (int32_t *)dvt_data(order));
 	if (dvti_ranks_broadcast(function, order, 0) != DVT_OK)
 		return dvti_failure();
-	dvti_buckets_plans = (((int32_t *)dvt_data(order))[t->n] + 1) % (DVTI_RANK_TAGS / 2 - 1);
+	dvti_buckets_plans = (((int32_t *)dvt_data(order))[t->n] + 1) % DVTI_BUCKET_PLANS;
 	attempt = dvti_attempt_begin(); /* the step does not need the plan */
-	good = dvti_buckets_lay_out(function, t, &first, (const int32_t *)dvt_data(order));
+	good = dvti_buckets_lay_out(function, t, &first, (const int32_t *)dvt_data(order)) &&
+		   dvti_buckets_rehearse(function, t);
 	dvti_attempt_end(&attempt);
 	status = dvti_ranks_gather(function, &good, 1, goods);
-	for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
-		good = good && goods[r];
-	if (!good)
+	for (r = 0; r < dvt_num_ranks() && status == DVT_OK && goods[r];)
+		r++;
+	if (r < dvt_num_ranks())
 		dvti_buckets_drop_plan(o);
+	if (r < dvt_num_ranks() && status == DVT_OK)
+		dvti_buckets_miss(function, t, r, "has no memory for the buckets of gradients");
 	return status;
 }
 
@@ -73293,13 +73404,210 @@ DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t, dvti_
 	}
 	dvti_buckets_reset(o);
 	dvti_buckets_look(t);
-	dvti_buckets_reap();
 	return status;
 }
 
 #undef DVTI_BUCKET_MISSES
+#undef DVTI_BUCKET_PLANS
 #endif
 /* ==== end dvt_bucket_step.c ==== */
+/* ==== begin src/7_train/dvt_bucket_turn.c ==== */
+/* The order in which buckets start (dvt_buckets.c): that of rank 0, on all ranks.
+
+   Each rank completes backward passes of several trainers in an order of its own, but NCCL's
+   sums must start in one order. A communicator for each trainer would not change that. Kernels
+   of NCCL occupy the GPU while they wait for the other ranks, and any call of CUDA may wait for
+   them. NCCL's user guide says so in "Using multiple NCCL communicators concurrently". So rank 0
+   gives turns, a message each, and a rank starts the next bucket of a plan when its turn has
+   come.
+
+   A bucket that has the turn must start on every rank without help of another host. Otherwise
+   ranks could wait in a circle. The host of rank 0 is in a call of CUDA that waits for a sum, to
+   load a kernel or for memory. Rank 1 has not started that sum, because its backward pass
+   follows a call that waits for rank 0. So a rank that waits for others sends zeros for a bucket
+   that it has not packed: in a step, at the end, and after a second in any exchange. The
+   trainer's step finds that the gradients are not those that were sent, and all ranks sum again. */
+#ifdef DEVTENSOR_LINES
+#line 16 "src/7_train/dvt_bucket_turn.c"
+#endif
+
+#if defined(DEVTENSOR_MPI)
+#define DVTI_TURN_TAG DVTI_RANK_TAGS
+
+typedef enum dvti_turn_kind {
+	DVTI_TURN_START, /* the next bucket of a plan */
+	DVTI_TURN_OVER,  /* rank 0 has destroyed the trainer: its plan gets no more turns */
+	DVTI_TURN_LAST   /* of the run */
+} dvti_turn_kind;
+
+typedef struct dvti_turn {
+	int32_t kind, number; /* of the plan */
+} dvti_turn;
+
+static struct dvti_turns {
+	int64_t taken;       /* so far */
+	dvti_turn turn;      /* the next one, from rank 0 */
+	dvti_flight *flight; /* its message, on the way */
+	bool known;          /* the message has arrived */
+	bool counted;        /* rank 0 tells their number, and gives none */
+	bool paused;         /* this rank takes none while it waits */
+	bool ends;           /* rank 0 gives the last one */
+} dvti_turns;
+
+DVTI_FN int64_t dvti_turns_count(void) {
+	dvti_turns.counted = true;
+	return dvti_turns.taken + (dvti_turns.flight || dvti_turns.known);
+}
+
+/* Chooses the next turn on rank 0. Returns false when there is none. */
+static bool dvti_turn_choose(dvti_turn *turn) {
+	const dvti_buckets *o;
+	turn->kind = DVTI_TURN_LAST;
+	turn->number = 0;
+	if (dvti_turns.ends)
+		return true;
+	for (o = dvti_buckets_first(); o && !dvti_turns.counted; o = o->next) {
+		const bool orphan = dvti_atomic_load(&o->orphan) != 0;
+		if (!o->n_buckets || o->over || (!orphan && o->started == o->packed))
+			continue;
+		turn->kind = orphan ? DVTI_TURN_OVER : DVTI_TURN_START;
+		turn->number = o->number;
+		return true;
+	}
+	return false;
+}
+
+/* Sends the next turn from rank 0 to all, or expects it. Returns whether that was done. */
+static bool dvti_turn_post(const char *function, dvt_status *status) {
+	const size_t n = (size_t)dvt_num_ranks();
+	dvti_message *message;
+	size_t r;
+	if (dvt_rank() == 0 && !dvti_turn_choose(&dvti_turns.turn))
+		return false;
+	message = (dvti_message *)dvti_alloc_zero(2 * n * sizeof *message);
+	if (!message) {
+		*status = dvti_fail_memory(function, (int64_t)(2 * n * sizeof *message));
+		return false;
+	}
+	for (r = 0; r < 2 * n; r++)
+		message[r].at = (char *)(void *)&dvti_turns.turn;
+	for (r = 1; r < n && dvt_rank() == 0; r++)
+		message[r].bytes = sizeof dvti_turns.turn;
+	if (dvt_rank() != 0)
+		message[n].bytes = sizeof dvti_turns.turn;
+	dvti_turns.flight = dvti_ranks_post(function, DVTI_TURN_TAG, message, message + n);
+	dvti_free(message);
+	if (!dvti_turns.flight)
+		*status = dvti_failure();
+	return dvti_turns.flight != NULL;
+}
+
+/* Returns whether the next turn is known on this rank; on rank 0, whether MPI has taken its
+   message: it must not need rank 0 any more when the bucket starts. */
+static bool dvti_turn_known(const char *function, bool wait, dvt_status *status) {
+	if (dvti_turns.known)
+		return true;
+	if (!dvti_turns.flight && !dvti_turn_post(function, status))
+		return false;
+	if (!dvti_bucket_landed(function, dvti_turns.flight, wait, status))
+		return false;
+	dvti_ranks_land(dvti_turns.flight);
+	dvti_turns.flight = NULL;
+	dvti_turns.known = true;
+	return true;
+}
+
+/* Returns the plan that has the turn; NULL with the error set, for our own bugs. */
+static dvti_buckets *dvti_turn_plan(const char *function) {
+	dvti_buckets *o = dvti_buckets_first();
+	while (o && (!o->n_buckets || o->over || o->number != dvti_turns.turn.number))
+		o = o->next;
+	if (!o)
+		dvti_fail(DVT_ERR_INTERNAL, "%s: rank %d has no plan %d of buckets, and rank 0 has",
+				  function, dvt_rank(), (int)dvti_turns.turn.number);
+	return o;
+}
+
+/* Starts the next bucket of a plan. With `force`, also one that is not packed. */
+static bool dvti_turn_start(const char *function, dvti_buckets *o, bool force, dvt_status *status) {
+	if (o->started == o->packed) {
+		if (!force && !dvti_atomic_load(&o->orphan))
+			return false;
+		if (!dvti_buckets_prepare_zeros(function, o)) {
+			*status = dvti_failure();
+			return false;
+		}
+	}
+	if (!o->transport->start(function, &o->bucket[o->started], o->number, force, status))
+		return false;
+	o->started++;
+	return true;
+}
+
+DVTI_FN bool dvti_turn_take(const char *function, bool wait, bool force, dvt_status *status) {
+	dvti_buckets *o;
+	if (!dvti_turn_known(function, wait, status))
+		return false;
+	if (dvti_turns.turn.kind != DVTI_TURN_LAST) {
+		o = dvti_turn_plan(function);
+		if (!o)
+			*status = DVT_ERR_INTERNAL;
+		else if (dvti_turns.turn.kind == DVTI_TURN_OVER)
+			o->over = true;
+		else if (!dvti_turn_start(function, o, force, status))
+			return false;
+		if (!o)
+			return false;
+	}
+	dvti_turns.known = false;
+	dvti_turns.taken++;
+	return true;
+}
+
+DVTI_FN void dvti_turns_attend(const char *function, bool force) {
+	dvt_status status = DVT_OK;
+	if (dvti_turns.paused)
+		return;
+	while (status == DVT_OK && dvti_turn_take(function, false, force, &status))
+		continue;
+}
+
+DVTI_FN void dvti_turns_pause(void) {
+	dvti_turns.paused = true;
+}
+
+DVTI_FN void dvti_turns_go_on(void) {
+	dvti_turns.counted = dvti_turns.paused = false;
+}
+
+DVTI_FN dvt_status dvti_turns_catch_up(const char *function, int64_t given) {
+	dvt_status status = DVT_OK;
+	while (dvti_turns.taken < given && status == DVT_OK)
+		dvti_turn_take(function, true, true, &status);
+	return status;
+}
+
+DVTI_FN dvt_status dvti_turns_end(const char *function) {
+	const int64_t bytes = dvt_num_ranks() * (int64_t)sizeof(int64_t);
+	const int64_t own = dvti_turns_count();
+	int64_t *all = (int64_t *)dvti_alloc((size_t)bytes);
+	dvt_status status = all ? DVT_OK : dvti_fail_memory(function, bytes);
+	if (status == DVT_OK)
+		status = dvti_ranks_gather(function, &own, sizeof own, all);
+	if (status == DVT_OK)
+		status = dvti_turns_catch_up(function, all[0]);
+	dvti_turns.ends = true; /* leaves no message that a rank expects */
+	if (status == DVT_OK)
+		status = dvti_turns_catch_up(function, all[0] + 1);
+	dvti_free(all);
+	if (status == DVT_OK)
+		memset(&dvti_turns, 0, sizeof dvti_turns);
+	return status;
+}
+
+#undef DVTI_TURN_TAG
+#endif
+/* ==== end dvt_bucket_turn.c ==== */
 /* ==== begin src/7_train/dvt_buckets.c ==== */
 /* Sums over ranks while backward runs. Gradients are grouped into buckets, in the order in which
    backward completes them. A bucket goes through four stages; each backward pass moves all buckets
@@ -73311,8 +73619,9 @@ DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t, dvti_
      complete  the sums have arrived
 
    dvt_bucket_pack.c has the first stage, dvt_bucket_send.c the others. All ranks start the buckets
-   in one order, so messages match without numbers of their own. The order of additions is that of
-   dvti_trainer_sum and dvti_ranks_merge, so the bits are equal too; NCCL has its own order.
+   in one order, also those of several trainers (dvt_bucket_turn.c), so messages match without
+   numbers of their own. The order of additions is that of dvti_trainer_sum and dvti_ranks_merge, so
+   the bits are equal too; NCCL has its own order.
 
    A rank cannot know that a backward pass is the last one before the step. So the step compares the
    gradients with those that were sent, bit by bit. If they differ on any rank, because of another
@@ -73320,11 +73629,18 @@ DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t, dvti_
    started, drop them, and sum as if nothing had been sent. Two such steps in a row end the use of
    buckets. Attached gradients are those of this rank until the step writes the sums. */
 #ifdef DEVTENSOR_LINES
-#line 21 "src/7_train/dvt_buckets.c"
+#line 22 "src/7_train/dvt_buckets.c"
 #endif
 
 #if defined(DEVTENSOR_MPI)
+#define DVTI_BUCKET_PATIENCE 1.0 /* seconds in an exchange, before zeros are sent */
+
 static dvti_buckets *dvti_buckets_list;
+static DVTI_TLS bool dvti_buckets_here; /* this thread joined the processes */
+
+DVTI_FN dvti_buckets *dvti_buckets_first(void) {
+	return dvti_buckets_list;
+}
 
 /* ---- all buckets of a trainer ---- */
 DVTI_FN dvt_status dvti_buckets_move(const char *function, dvti_buckets *o, int most, bool wait) {
@@ -73357,6 +73673,20 @@ DVTI_FN bool dvti_buckets_prepare_next(const char *function, dvti_buckets *o) {
 	return true;
 }
 
+DVTI_FN bool dvti_buckets_prepare_zeros(const char *function, dvti_buckets *o) {
+	dvti_bucket *b = &o->bucket[o->packed];
+	const dvt_ctx ctx = o->transport->on_device ? o->ctxs.ctx[0] : dvt_cpu();
+	dvti_fetch_end(b->fetch);
+	b->fetch = NULL;
+	dvti_disown(b->total);
+	b->total = (dvt_array *)dvti_own(dvt_zeros(DVT_SHAPE(b->size), b->dtype, ctx));
+	if (!b->total || !o->transport->prepare(function, b, ctx))
+		return false;
+	o->changed = true;
+	o->packed++;
+	return true;
+}
+
 static void dvti_bucket_clear(const dvti_buckets *o, dvti_bucket *b) {
 	int k;
 	o->transport->clear(b);
@@ -73376,7 +73706,17 @@ DVTI_FN void dvti_buckets_reset(dvti_buckets *o) {
 	for (i = 0; o->leaf && i < o->n; i++)
 		o->leaf[i].heard = 0;
 	o->heard = o->packed = o->started = o->added = o->complete = 0;
-	o->changed = false;
+	o->changed = o->scarce = false;
+}
+
+static void dvti_buckets_drop_checks(dvti_buckets *o) {
+	int k;
+	for (k = 0; o->check && k < o->ctxs.n; k++) {
+		dvti_fetch_end(o->check[k].fetch);
+		dvti_disown(o->check[k].result);
+	}
+	dvti_free(o->check);
+	o->check = NULL;
 }
 
 DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o) {
@@ -73386,13 +73726,9 @@ DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o) {
 		dvti_fetch_end(o->bucket[i].fetch);
 		dvti_free(o->bucket[i].own);
 	}
-	for (i = 0; o->check && i < o->ctxs.n; i++) {
-		dvti_fetch_end(o->check[i].fetch);
-		dvti_disown(o->check[i].result);
-	}
-	dvti_free(o->check);
-	o->check = NULL;
+	dvti_buckets_drop_checks(o);
 	o->n_buckets = 0;
+	o->over = false;
 }
 
 static void dvti_buckets_destroy(dvti_buckets *o) {
@@ -73448,10 +73784,44 @@ DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
 	return DVT_OK;
 }
 
-DVTI_FN void dvti_buckets_reap(void) {
+/* ---- destroyed trainers ---- */
+/* Frees the memory of a bucket that has started, as far as its messages do not need it. */
+static void dvti_bucket_release_started(const dvti_buckets *o, dvti_bucket *b) {
+	int k;
+	for (k = 0; k < o->ctxs.n; k++) {
+		dvti_disown(b->own[k]);
+		b->own[k] = NULL;
+	}
+	if (!b->fetch) /* the messages or the sum read `total` */
+		return;
+	dvti_disown(b->total);
+	b->total = NULL;
+	dvti_fetch_leave(b->fetch);
+}
+
+/* Frees the memory of a destroyed trainer's buckets: what is on its way to other ranks stays. */
+static void dvti_buckets_release(dvti_buckets *o) {
+	int i;
+	for (i = 0; i < o->n_buckets; i++) {
+		if (i >= o->complete && i < o->started) {
+			dvti_bucket_release_started(o, &o->bucket[i]);
+			continue;
+		}
+		dvti_bucket_clear(o, &o->bucket[i]);
+		dvti_fetch_end(o->bucket[i].fetch);
+		o->bucket[i].fetch = NULL;
+	}
+	dvti_buckets_drop_checks(o);
+	o->packed = o->started;
+	o->released = true;
+}
+
+/* Frees the buckets of destroyed trainers whose messages are complete, and that get no more
+   turns. */
+static void dvti_buckets_reap(void) {
 	dvti_buckets **at = &dvti_buckets_list, *o;
 	while ((o = *at) != NULL) {
-		if (!dvti_atomic_load(&o->orphan) || o->complete < o->packed) {
+		if (!o->released || o->complete < o->started || (o->n_buckets && !o->over)) {
 			at = &o->next;
 			continue;
 		}
@@ -73460,20 +73830,59 @@ DVTI_FN void dvti_buckets_reap(void) {
 	}
 }
 
+DVTI_FN dvt_status dvti_buckets_poll(const char *function) {
+	dvt_status status = DVT_OK;
+	dvti_buckets *o;
+	if (!dvti_buckets_list)
+		return DVT_OK;
+	for (o = dvti_buckets_list; o; o = o->next)
+		if (dvti_atomic_load(&o->orphan) && !o->released)
+			dvti_buckets_release(o);
+	while (status == DVT_OK && dvti_turn_take(function, false, false, &status))
+		continue;
+	for (o = dvti_buckets_list; o && status == DVT_OK; o = o->next)
+		status = dvti_buckets_move(function, o, o->started, false);
+	dvti_buckets_reap();
+	return status;
+}
+
+/* Moves buckets within another call. Failures are those of a later call. */
+static void dvti_buckets_move_aside(const char *function, bool waits, double waited) {
+	dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
+	const dvti_float_mode mode = dvti_float_mode_begin();
+	const dvti_attempt attempt = dvti_attempt_begin();
+	dvt_scope_guard scope = dvt_scope_begin();
+	if (waits)
+		dvti_turns_attend(function, waited > DVTI_BUCKET_PATIENCE);
+	else
+		dvti_buckets_poll(function);
+	dvt_scope_end(&scope);
+	dvti_attempt_end(&attempt);
+	dvti_float_mode_end(&mode);
+	dvt_record_end(&record);
+}
+
+DVTI_FN void dvti_buckets_attend(const char *function, double waited) {
+	if (dvti_buckets_list)
+		dvti_buckets_move_aside(function, true, waited);
+}
+
 DVTI_FN void dvti_buckets_free(dvti_buckets *o) {
-	if (o && o->listed) /* perhaps in another thread, which must not call MPI */
+	if (o && o->listed) {
 		dvti_atomic_store(&o->orphan, 1);
-	else if (o)
+		if (dvti_buckets_here) /* other threads must not call MPI */
+			dvti_buckets_move_aside("destroying a trainer", false, 0);
+	} else if (o) {
 		dvti_buckets_destroy(o);
+	}
 }
 
 DVTI_FN dvt_status dvti_buckets_end(const char *function) {
-	dvt_status status = DVT_OK;
+	dvt_status status = dvt_num_ranks() > 1 ? dvti_turns_end(function) : DVT_OK;
 	dvti_buckets *o;
-	/* Other ranks may have started what this one has packed. */
 	for (o = dvti_buckets_list; o && status == DVT_OK; o = o->next)
-		while (o->complete < o->packed && status == DVT_OK)
-			status = dvti_buckets_move(function, o, o->packed, true);
+		while (o->complete < o->started && status == DVT_OK)
+			status = dvti_buckets_move(function, o, o->started, true);
 	while (status == DVT_OK && (o = dvti_buckets_list) != NULL) {
 		dvti_buckets_list = o->next;
 		o->listed = false;
@@ -73482,6 +73891,7 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 			dvti_buckets_destroy(o);
 	}
 	dvti_watch_gradients(NULL);
+	dvti_buckets_here = false;
 	return status;
 }
 
@@ -73538,7 +73948,7 @@ static void dvti_buckets_take(const char *function, dvti_buckets *o, int i, int 
 	}
 	attempt = dvti_attempt_begin();
 	if (!dvti_buckets_pack(function, o, leaf, k, gradient, first))
-		o->changed = true;
+		o->changed = o->scarce = true;
 	dvti_attempt_end(&attempt);
 }
 
@@ -73547,14 +73957,14 @@ static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
 	dvt_scope_guard scope = dvt_scope_begin();
 	const dvti_float_mode mode = dvti_float_mode_begin();
 	const dvti_bucket_weight *found;
-	bool good = true;
 	dvti_buckets *o;
-	for (o = dvti_buckets_list; o && good; o = o->next) {
+	bool good;
+	for (o = dvti_buckets_list; o; o = o->next) {
 		found = dvti_atomic_load(&o->orphan) ? NULL : dvti_buckets_find(o, leaf);
 		if (found)
 			dvti_buckets_take(function, o, found->i, found->k, gradient);
-		good = dvti_buckets_move(function, o, o->n_buckets, false) == DVT_OK;
 	}
+	good = dvti_buckets_poll(function) == DVT_OK;
 	dvti_float_mode_end(&mode);
 	dvt_scope_end(&scope);
 	(void)user;
@@ -73564,7 +73974,10 @@ static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
 DVTI_FN void dvti_buckets_begin(void) {
 	static const dvti_grad_watch watch = {dvti_buckets_hear, NULL};
 	dvti_watch_gradients(&watch);
+	dvti_buckets_here = true;
 }
+
+#undef DVTI_BUCKET_PATIENCE
 #else
 DVTI_FN void dvti_buckets_free(dvti_buckets *buckets) {
 	(void)buckets;
@@ -73577,7 +73990,7 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 #endif
 /* ==== end dvt_buckets.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 325 "src/devtensor_spine.h"
+#line 326 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -73618,7 +74031,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 327 "src/devtensor_spine.h"
+#line 328 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -74824,7 +75237,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 332 "src/devtensor_spine.h"
+#line 333 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -77164,9 +77577,31 @@ DVT_API dvt_status dvt_broadcast_ranks(dvt_array *x, int root) {
 
 /* The head of what all ranks tell each other; `used` follows. */
 typedef struct dvti_rank_head {
-	int64_t steps, n, rows;
+	int64_t steps, rows;
 	uint64_t key;
+	int32_t n, trainer;
 } dvti_rank_head;
+
+static int dvti_rank_trainers; /* so far; the same on all ranks */
+
+static dvt_status dvti_ranks_same_trainer(const char *function, const dvt_trainer *t,
+										  const dvti_rank_head *other, int rank) {
+	if (other->trainer != t->number)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "%s: rank %d is at trainer %d (first parameter: %s), and rank %d at "
+						 "trainer %d, as they were created; all ranks must step the same trainers "
+						 "in the same order",
+						 function, dvt_rank(), t->number,
+						 t->n ? dvt_param_name(t->trained[0].param) : "none", rank,
+						 (int)other->trainer);
+	if (other->n != t->n || other->steps != t->steps)
+		return dvti_fail(DVT_ERR_VALUE,
+						 "%s: rank %d is at step %lld of %d parameters, and rank %d at step %lld "
+						 "of %d; all ranks must train the same net by the same calls",
+						 function, dvt_rank(), (long long)t->steps, t->n, rank,
+						 (long long)other->steps, (int)other->n);
+	return DVT_OK;
+}
 
 DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, bool *used,
 									int64_t *rows, int64_t *before, uint64_t *key) {
@@ -77180,6 +77615,7 @@ DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, 
 	memset(&head, 0, sizeof head);
 	head.steps = t->steps;
 	head.n = t->n;
+	head.trainer = t->number;
 	head.rows = rows ? *rows : 0;
 	head.key = key ? *key : 0;
 	if (!all || !marks)
@@ -77187,13 +77623,7 @@ DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, 
 	if (status == DVT_OK)
 		status = dvti_ranks_gather(function, &head, sizeof head, all);
 	for (r = 0; r < n && status == DVT_OK; r++) {
-		if (all[r].n != head.n || all[r].steps != head.steps)
-			status =
-				dvti_fail(DVT_ERR_VALUE,
-						  "%s: rank %d is at step %lld of %lld parameters, and rank %d at step "
-						  "%lld of %lld; all ranks must train the same net by the same calls",
-						  function, dvt_rank(), (long long)head.steps, (long long)head.n, r,
-						  (long long)all[r].steps, (long long)all[r].n);
+		status = dvti_ranks_same_trainer(function, t, &all[r], r);
 		if (before && r == dvt_rank())
 			*before = total;
 		total += all[r].rows;
@@ -77215,7 +77645,7 @@ DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, 
 DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
 	dvt_status status = DVT_OK;
 	int i, k;
-	if (t->ranks_agree || dvt_num_ranks() == 1)
+	if (t->number || dvt_num_ranks() == 1)
 		return DVT_OK;
 	for (i = 0; i < t->n; i++)
 		if (!dvti_param_ready(t->trained[i].param))
@@ -77226,7 +77656,8 @@ DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
 		for (k = 1; k < param->ctxs.n && status == DVT_OK; k++)
 			status = dvt_copy_into(param->copy[k], param->copy[0]) ? DVT_OK : dvti_failure();
 	}
-	t->ranks_agree = status == DVT_OK;
+	if (status == DVT_OK)
+		t->number = ++dvti_rank_trainers;
 	return status;
 }
 
@@ -77326,9 +77757,11 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fre
 	for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
 		idle = idle && !all[r].shapes && !all[r].started;
 	if (status == DVT_OK && idle) { /* dvt_trainer_allreduce has summed all */
+		dvti_turns_go_on();
 		dvti_free(all);
 		return DVT_OK;
 	}
+	dvti_turns_pause();
 	if (status == DVT_OK)
 		status = dvti_buckets_sum(function, t, all, &summed);
 	if (status == DVT_OK && !summed && t->ctxs.n > 1)
@@ -77339,6 +77772,7 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fre
 		status = dvti_ranks_sum_host(function, t);
 	if (status == DVT_OK)
 		status = dvti_buckets_plan(function, t, all);
+	dvti_turns_go_on();
 	dvti_free(all);
 	return status;
 }
@@ -77578,16 +78012,21 @@ static dvt_status dvti_mpi_post(const char *function, int tag, const dvti_messag
 	return code == MPI_SUCCESS ? DVT_OK : dvti_mpi_lost(function, r - 1, code);
 }
 
-static dvt_status dvti_mpi_wait(const char *function, dvti_flight *f) {
+/* `attend`: buckets whose turn comes meanwhile start. */
+static dvt_status dvti_mpi_wait(const char *function, dvti_flight *f, bool attend) {
 	const double limit = dvti_ranks_timeout();
-	const double end = dvti_now() + limit;
+	const double begin = dvti_now();
 	int open, i, turns = 0;
 	while ((open = dvti_mpi_test(function, f)) > 0) {
 		if (++turns < 1000)
 			continue;
 		dvti_sleep(20e-6); /* with more processes than processors, the others must run */
-		if (dvti_now() > end)
+		if (dvti_now() > begin + limit)
 			break;
+		if (attend)
+			dvti_buckets_attend(function, dvti_now() - begin);
+		if (!dvti_ranks_whole(function))
+			return dvti_failure();
 	}
 	if (open <= 0)
 		return open ? dvti_failure() : dvti_mpi_check(function, f);
@@ -77612,12 +78051,13 @@ DVTI_FN bool dvti_ranks_whole(const char *function) {
 DVTI_FN dvti_flight *dvti_ranks_post(const char *function, int tag, const dvti_message *send,
 									 const dvti_message *receive) {
 	dvti_flight *f = dvti_ranks_whole(function) ? dvti_flight_new(function) : NULL;
+	const bool busy = dvti_mpi.busy; /* buckets move while a call waits */
 	dvt_status status;
 	if (!f)
 		return NULL;
 	dvti_mpi.busy = true;
 	status = dvti_mpi_post(function, DVTI_MPI_TAG + tag, send, receive, 0, f);
-	dvti_mpi.busy = false;
+	dvti_mpi.busy = busy;
 	if (status == DVT_OK)
 		return f;
 	dvti_ranks_land(f);
@@ -77625,6 +78065,7 @@ DVTI_FN dvti_flight *dvti_ranks_post(const char *function, int tag, const dvti_m
 }
 
 DVTI_FN bool dvti_ranks_arrived(const char *function, dvti_flight *f, dvt_status *status) {
+	const bool busy = dvti_mpi.busy;
 	int open;
 	*status = DVT_OK;
 	if (!dvti_ranks_whole(function)) {
@@ -77635,7 +78076,7 @@ DVTI_FN bool dvti_ranks_arrived(const char *function, dvti_flight *f, dvt_status
 	open = dvti_mpi_test(function, f);
 	if (open <= 0)
 		*status = open ? dvti_failure() : dvti_mpi_check(function, f);
-	dvti_mpi.busy = false;
+	dvti_mpi.busy = busy;
 	return open == 0 && *status == DVT_OK;
 }
 
@@ -77644,17 +78085,19 @@ DVTI_FN dvt_status dvti_ranks_await(const char *function, dvti_flight *f) {
 	if (!dvti_ranks_whole(function))
 		return dvti_failure();
 	dvti_mpi.busy = true;
-	status = dvti_mpi_wait(function, f);
+	status = dvti_mpi_wait(function, f, false);
 	dvti_mpi.busy = false;
 	return status;
 }
 
 DVTI_FN void dvti_ranks_land(dvti_flight *f) {
+	bool busy;
 	if (!f)
 		return;
+	busy = dvti_mpi.busy;
 	dvti_mpi.busy = true;
 	dvti_mpi_cancel(f);
-	dvti_mpi.busy = false;
+	dvti_mpi.busy = busy;
 	dvti_free(f);
 }
 
@@ -77678,7 +78121,7 @@ DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message 
 	for (at = 0; at < most && status == DVT_OK; at += DVTI_MPI_CHUNK) {
 		status = dvti_mpi_post(function, DVTI_MPI_TAG, send, receive, at, f);
 		if (status == DVT_OK)
-			status = dvti_mpi_wait(function, f);
+			status = dvti_mpi_wait(function, f, true);
 	}
 	dvti_mpi.busy = false;
 	dvti_ranks_land(f);
@@ -77910,6 +78353,8 @@ static dvt_status dvti_rank_devices_queue(const char *function, const dvti_reduc
 	struct dvti_rank_group *g = &dvti_rank_group;
 	if (!dvti_ranks_whole(function))
 		return dvti_failure();
+	if (!g->group) /* while dvti_rank_devices_lost asks which rank it is */
+		return DVT_ERR_RANK_LOST;
 	return g->sums->sum(function, g->device, g->group, part, n, ticket);
 }
 
@@ -78630,7 +79075,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 348 "src/devtensor_spine.h"
+#line 349 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -78687,7 +79132,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 351 "src/devtensor_spine.h"
+#line 352 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -79218,7 +79663,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 355 "src/devtensor_spine.h"
+#line 356 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

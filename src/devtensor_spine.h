@@ -322,6 +322,7 @@
 #include "7_train/dvt_bucket_pack.c"
 #include "7_train/dvt_bucket_send.c"
 #include "7_train/dvt_bucket_step.c"
+#include "7_train/dvt_bucket_turn.c"
 #include "7_train/dvt_buckets.c"
 #if !defined(DVTI_CHECKPOINTS)
 #include "7_train/dvt_checkpoint_off.c"

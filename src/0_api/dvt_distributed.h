@@ -96,8 +96,9 @@ DVT_API int64_t dvt_rank_bytes(void);
    or sum it with NCCL, while they compute. Gradients that backward adds (DVT_GRAD_ADD) and those of
    parts are sent in the step. If a gradient changes before the step, because backward runs again or
    the program writes it, the step sends all again. After two such steps in a row, gradients are
-   sent in the step until this function sets another value. The value of rank 0 counts, but 0 on any
-   rank counts for all.
+   sent in the step until this function sets another value. The same holds when a rank has no memory
+   for a bucket. The value of rank 0 counts, up to 1 GiB, but 0 on any rank counts for all. Ranks
+   may have the passes of several trainers in different orders: buckets start in that of rank 0.
    Copies: never. Later backward passes copy gradients to buckets on their contexts, and buckets of
    GPUs to host memory.  Waits: no, and neither does backward for other ranks.
    Errors: RANGE (negative). dvt_backward may fail with RANK_LOST while it sends. */

@@ -233,6 +233,8 @@ typedef struct dvti_fetches {
     dvt_status (*poll)(dvti_device *device, void *fetch, bool wait, bool *done);
     /* Frees the memory, after the copy. */
     void (*end)(dvti_device *device, void *fetch);
+    /* Does so when the copy is done and the device may be closed. NULL: the memory is its own. */
+    void (*end_alone)(void *fetch);
 } dvti_fetches;
 
 /* The functions of a device. All up to `wait` are required. A function that does not return DVT_OK

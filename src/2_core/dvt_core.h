@@ -296,6 +296,8 @@ DVTI_FN dvt_status dvti_fetch_start(const char *function, dvti_fetch *f, dvt_arr
 DVTI_FN bool dvti_fetch_done(dvti_fetch *f, bool wait, dvt_status *status);
 /* Returns the memory, which stays the same. */
 DVTI_FN char *dvti_fetch_bytes(const dvti_fetch *f);
+/* Ends the use of a device that may be closed, after the copy; the bytes stay. */
+DVTI_FN void dvti_fetch_leave(dvti_fetch *f);
 /* Frees it after a copy in progress. NULL: does nothing. */
 DVTI_FN void dvti_fetch_end(dvti_fetch *f);
 /* Reads all elements in C order, converted to `dtype`, into host memory. Waits. Counts as an

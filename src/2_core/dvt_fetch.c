@@ -4,7 +4,7 @@
 #include "2_core/dvt_core.h"
 
 struct dvti_fetch {
-    dvti_device *device;
+    dvti_device *device;     /* NULL: it was left */
     const dvti_fetches *own; /* NULL: the device has none */
     void *handle;
     char *at;
@@ -57,7 +57,7 @@ DVTI_FN dvt_status dvti_fetch_start(const char *function, dvti_fetch *f, dvt_arr
 
 DVTI_FN bool dvti_fetch_done(dvti_fetch *f, bool wait, dvt_status *status) {
     bool done = true;
-    if (f->own)
+    if (f->own && f->device)
         *status = f->own->poll(f->device, f->handle, wait, &done);
     return done && *status == DVT_OK;
 }
@@ -66,13 +66,23 @@ DVTI_FN char *dvti_fetch_bytes(const dvti_fetch *f) {
     return f->at;
 }
 
+DVTI_FN void dvti_fetch_leave(dvti_fetch *f) {
+    if (!f->device || (f->own && !f->own->end_alone))
+        return;
+    dvti_device_end(f->device);
+    f->device = NULL;
+}
+
 DVTI_FN void dvti_fetch_end(dvti_fetch *f) {
     if (!f)
         return;
-    if (f->own)
+    if (f->own && !f->device)
+        f->own->end_alone(f->handle);
+    else if (f->own)
         f->own->end(f->device, f->handle);
     else
         dvti_free(f->at);
-    dvti_device_end(f->device);
+    if (f->device)
+        dvti_device_end(f->device);
     dvti_free(f);
 }

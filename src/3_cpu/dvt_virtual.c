@@ -235,7 +235,8 @@ static void dvti_virtual_fetch_end(dvti_device *device, void *fetch) {
 
 static const dvti_fetches *dvti_virtual_fetches(void) {
     static const dvti_fetches fetches = {dvti_virtual_fetch_make, dvti_virtual_fetch_start,
-                                         dvti_virtual_fetch_poll, dvti_virtual_fetch_end};
+                                         dvti_virtual_fetch_poll, dvti_virtual_fetch_end,
+                                         dvti_free};
     return &fetches;
 }
 

@@ -29,17 +29,13 @@ static dvt_array *dvti_bucket_array(const char *function, const dvti_bucket *b, 
     return (dvt_array *)dvti_own(dvti_array_new(function, DVT_SHAPE(b->size), b->dtype, ctx));
 }
 
-DVTI_FN bool dvti_bucket_make(const char *function, const dvti_buckets *o, dvti_bucket *b, int k) {
-    if (!b->own[k])
-        b->own[k] = dvti_bucket_array(function, b, o->ctxs.ctx[k]);
-    return b->own[k] != NULL;
-}
-
 DVTI_FN bool dvti_bucket_pack(const char *function, const dvti_buckets *o,
                               const dvti_bucket_leaf *leaf, int k, dvt_array *gradient) {
     dvti_bucket *b = &o->bucket[leaf->bucket];
     dvt_array *view = NULL;
-    if (dvti_bucket_make(function, o, b, k))
+    if (!b->own[k])
+        b->own[k] = dvti_bucket_array(function, b, o->ctxs.ctx[k]);
+    if (b->own[k])
         view = dvt_slice(b->own[k], 0, leaf->at, leaf->at + dvt_size(gradient), 1);
     view = view ? dvt_reshape(view, gradient->shape) : NULL;
     return view && dvt_copy_into(view, gradient);
@@ -180,6 +176,33 @@ static bool dvti_bucket_differ_all(const char *function, const dvt_trainer *t, i
     return good;
 }
 
+/* A kernel's first use loads it, which may wait for all work of the GPU (CUDA's lazy loading), and
+   so for sums of other ranks. */
+DVTI_FN bool dvti_buckets_rehearse(const char *function, const dvt_trainer *t) {
+    const dvti_buckets *o = t->buckets;
+    bool good = true;
+    int number, at, k;
+    for (k = 0; k < o->ctxs.n && !o->check[k].fetch;)
+        k++;
+    for (number = 0; number < o->n_buckets && k < o->ctxs.n && good; number++) {
+        dvti_bucket *b = &o->bucket[number];
+        int c;
+        for (at = b->first; at < b->end; at++)
+            for (c = 0; c < o->ctxs.n && good; c++)
+                good = dvti_bucket_pack(function, o, &o->leaf[o->order[at]], c,
+                                        dvti_trainer_at(t, o->order[at], c)->gradient);
+        good = good && dvti_bucket_sum(function, o, b);
+        for (c = 0; c < o->ctxs.n && good; c++) {
+            dvt_array *result;
+            if (!o->check[c].fetch)
+                continue;
+            result = dvti_array_new(function, DVT_SHAPE(o->n_buckets), DVT_BOOL, o->ctxs.ctx[c]);
+            good = result && dvti_bucket_differ_all(function, t, number, c, result);
+        }
+    }
+    return good;
+}
+
 /* Compares all packed buckets on context k, or queues that and the copy of the result. */
 static bool dvti_buckets_compare_on(const char *function, const dvt_trainer *t, int k, bool *same) {
     const dvti_buckets *o = t->buckets;
@@ -217,7 +240,7 @@ static dvt_status dvti_buckets_await_checks(const char *function, dvti_buckets *
         if (!fetch)
             continue;
         while (!dvti_fetch_done(fetch, false, &status) && status == DVT_OK) {
-            status = dvti_buckets_move(function, o, o->n_buckets, false);
+            status = dvti_buckets_poll(function);
             if (++turns > 1000)
                 dvti_sleep(20e-6);
         }

@@ -49,9 +49,8 @@ static dvti_flight *dvti_bucket_post(const char *function, const dvti_bucket *b,
     return flight;
 }
 
-/* Returns whether the messages are complete; with `wait` it waits for them. */
-static bool dvti_bucket_landed(const char *function, dvti_flight *flight, bool wait,
-                               dvt_status *status) {
+DVTI_FN bool dvti_bucket_landed(const char *function, dvti_flight *flight, bool wait,
+                                dvt_status *status) {
     if (!wait)
         return dvti_ranks_arrived(function, flight, status);
     *status = dvti_ranks_await(function, flight);
@@ -146,9 +145,13 @@ static void dvti_bucket_clear_messages(dvti_bucket *b) {
 }
 
 DVTI_FN const dvti_bucket_transport *dvti_bucket_messages(void) {
-    static const dvti_bucket_transport transport = {
-        dvti_bucket_prepare_messages, dvti_bucket_start_messages, dvti_bucket_add_messages,
-        dvti_bucket_finish_messages,  dvti_bucket_write_messages, dvti_bucket_clear_messages};
+    static const dvti_bucket_transport transport = {false,
+                                                    dvti_bucket_prepare_messages,
+                                                    dvti_bucket_start_messages,
+                                                    dvti_bucket_add_messages,
+                                                    dvti_bucket_finish_messages,
+                                                    dvti_bucket_write_messages,
+                                                    dvti_bucket_clear_messages};
     return &transport;
 }
 
@@ -200,9 +203,13 @@ static void dvti_bucket_clear_devices(dvti_bucket *b) {
 }
 
 DVTI_FN const dvti_bucket_transport *dvti_bucket_devices(void) {
-    static const dvti_bucket_transport transport = {
-        dvti_bucket_prepare_devices, dvti_bucket_start_devices, dvti_bucket_add_devices,
-        dvti_bucket_finish_devices,  dvti_bucket_write_devices, dvti_bucket_clear_devices};
+    static const dvti_bucket_transport transport = {true,
+                                                    dvti_bucket_prepare_devices,
+                                                    dvti_bucket_start_devices,
+                                                    dvti_bucket_add_devices,
+                                                    dvti_bucket_finish_devices,
+                                                    dvti_bucket_write_devices,
+                                                    dvti_bucket_clear_devices};
     return &transport;
 }
 #endif

@@ -5,8 +5,22 @@
 
 #if defined(DEVTENSOR_MPI)
 #define DVTI_BUCKET_MISSES 2
+#define DVTI_BUCKET_PLANS (DVTI_RANK_TAGS / 2 - 1) /* a plan has two tags */
 
 static int dvti_buckets_plans; /* so far; that of rank 0 counts */
+
+/* Records a step whose gradients were not those sent, and why. */
+static void dvti_buckets_miss(const char *function, const dvt_trainer *t, int rank,
+                              const char *why) {
+    dvti_buckets *o = t->buckets;
+    if (++o->misses < DVTI_BUCKET_MISSES)
+        return;
+    o->off_bytes = t->bucket_bytes;
+    dvti_log(DVT_LOG_INFO,
+             "%s: rank %d %s, so from now on all ranks send gradients in the step; "
+             "dvt_trainer_set_bucket_bytes can change that",
+             function, rank, why);
+}
 
 /* ---- the step ---- */
 static bool dvti_bucket_sums(const dvt_trainer *t, int i) {
@@ -24,6 +38,26 @@ static bool dvti_buckets_fit(const dvt_trainer *t, uint64_t shapes, bool fresh_o
         for (k = 0; k < t->ctxs.n && fits; k++)
             fits = !dvti_bucket_sums(t, i) || dvti_trainer_counts(t, i, k, fresh_only);
     return fits;
+}
+
+/* Prepares the buckets that backward has not completed, from the gradients. Returns false without
+   memory: then all ranks sum in the step. */
+static bool dvti_buckets_prepare_rest(const char *function, const dvt_trainer *t) {
+    dvti_buckets *o = t->buckets;
+    const dvti_attempt attempt = dvti_attempt_begin();
+    bool good = true;
+    int at, k;
+    while (o->packed < o->n_buckets && good) {
+        const dvti_bucket *b = &o->bucket[o->packed];
+        for (at = b->first; at < b->end; at++)
+            for (k = 0; k < o->ctxs.n && good; k++)
+                good = dvti_bucket_pack(function, o, &o->leaf[o->order[at]], k,
+                                        dvti_trainer_at(t, o->order[at], k)->gradient);
+        good = good && dvti_buckets_prepare_next(function, o);
+    }
+    dvti_attempt_end(&attempt);
+    o->scarce = o->scarce || !good;
+    return good;
 }
 
 DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *t, bool fresh_only,
@@ -44,11 +78,15 @@ DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *
             state->bucket_bytes = 0;
     state->same = dvti_buckets_fit(t, state->shapes, fresh_only);
     if (state->same)
+        state->same = dvti_buckets_prepare_rest(function, t);
+    if (state->same)
         status = dvti_buckets_compare(function, t, &state->same);
     if (status == DVT_OK)
-        status = dvti_buckets_move(function, o, o->n_buckets, false);
+        status = dvti_buckets_poll(function);
     state->started = o->started;
-    state->heard = o->heard;
+    state->heard = o->heard > 0;
+    state->scarce = o->scarce;
+    state->turns = dvti_turns_count();
     return status;
 }
 
@@ -69,41 +107,21 @@ static dvt_status dvti_buckets_write(const char *function, const dvt_trainer *t)
     return status;
 }
 
-/* Prepares the next bucket in the step. With `values`, those of the gradients: backward may have
-   run since some were packed. Otherwise no rank uses them. */
-static bool dvti_buckets_prepare_late(const char *function, const dvt_trainer *t, bool values) {
-    dvti_buckets *o = t->buckets;
-    dvti_bucket *b = &o->bucket[o->packed];
-    int at, k;
-    for (k = 0; k < o->ctxs.n; k++) {
-        for (at = b->first; at < b->end && values; at++)
-            if (!dvti_bucket_pack(function, o, &o->leaf[o->order[at]], k,
-                                  dvti_trainer_at(t, o->order[at], k)->gradient))
-                return false;
-        if (!values && (!dvti_bucket_make(function, o, b, k) || !dvt_fill(b->own[k], 0)))
-            return false;
-    }
-    return dvti_buckets_prepare_next(function, o);
-}
-
 DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
                                     const dvti_rank_state *all, bool *summed) {
     dvti_buckets *o = t->buckets;
-    dvt_status status = DVT_OK;
-    int most = 0, r, differs = -1;
+    dvt_status status = dvti_turns_catch_up(function, all[0].turns);
+    int most = o->started, r, differs = -1; /* equal on all ranks: all have taken all turns */
     *summed = false;
-    for (r = 0; r < dvt_num_ranks(); r++) {
-        most = DVTI_MAX(most, all[r].started);
-        if (!all[r].same && differs < 0)
+    for (r = 0; r < dvt_num_ranks() && differs < 0; r++)
+        if (!all[r].same)
             differs = r;
-    }
+    if (status != DVT_OK)
+        return status;
     if (!most && o->shapes == all[0].shapes) /* DVT_GRAD_ADD, or no backward */
         return DVT_OK;
     if (o->n_buckets && differs < 0)
         most = o->n_buckets;
-    while (o->packed < most)
-        if (!dvti_buckets_prepare_late(function, t, differs < 0))
-            return dvti_failure();
     while (o->complete < most && status == DVT_OK)
         status = dvti_buckets_move(function, o, most, true);
     if (status == DVT_OK && o->n_buckets && differs < 0) {
@@ -114,14 +132,9 @@ DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
     }
     if (status == DVT_OK && o->n_buckets) {
         dvti_buckets_drop_plan(o);
-        if (++o->misses == DVTI_BUCKET_MISSES) {
-            o->off_bytes = t->bucket_bytes;
-            dvti_log(DVT_LOG_INFO,
-                     "%s: gradients of rank %d changed after backward had completed them, so from "
-                     "now on they are sent in the step; dvt_trainer_set_bucket_bytes can change "
-                     "that",
-                     function, differs);
-        }
+        dvti_buckets_miss(function, t, differs,
+                          all[differs].scarce ? "has no memory for a bucket of gradients"
+                                              : "changed gradients that backward had completed");
     }
     return status;
 }
@@ -225,6 +238,18 @@ static bool dvti_buckets_lay_out(const char *function, const dvt_trainer *t,
     return dvti_bucket_pack_begin(function, o);
 }
 
+/* Returns the number of the next plan of rank 0, which none has that still exists. */
+static int dvti_buckets_next_number(void) {
+    const dvti_buckets *o = dvti_buckets_first();
+    while (o) {
+        const bool taken = o->n_buckets && o->number == dvti_buckets_plans;
+        if (taken)
+            dvti_buckets_plans = (dvti_buckets_plans + 1) % DVTI_BUCKET_PLANS;
+        o = taken ? dvti_buckets_first() : o->next;
+    }
+    return dvti_buckets_plans;
+}
+
 /* Makes the plan of rank 0, if all ranks can use one and rank 0 has heard a backward pass. Without
    memory on one rank there is none. */
 static dvt_status dvti_buckets_new_plan(const char *function, const dvt_trainer *t,
@@ -244,19 +269,22 @@ static dvt_status dvti_buckets_new_plan(const char *function, const dvt_trainer 
     order = dvt_empty(DVT_SHAPE(t->n + 1), DVT_I32, dvt_cpu());
     if (!order)
         return dvti_failure();
-    ((int32_t *)dvt_data(order))[t->n] = dvti_buckets_plans;
+    ((int32_t *)dvt_data(order))[t->n] = dvti_buckets_next_number();
     dvti_buckets_order(t, (int32_t *)dvt_data(order));
     if (dvti_ranks_broadcast(function, order, 0) != DVT_OK)
         return dvti_failure();
-    dvti_buckets_plans = (((int32_t *)dvt_data(order))[t->n] + 1) % (DVTI_RANK_TAGS / 2 - 1);
+    dvti_buckets_plans = (((int32_t *)dvt_data(order))[t->n] + 1) % DVTI_BUCKET_PLANS;
     attempt = dvti_attempt_begin(); /* the step does not need the plan */
-    good = dvti_buckets_lay_out(function, t, &first, (const int32_t *)dvt_data(order));
+    good = dvti_buckets_lay_out(function, t, &first, (const int32_t *)dvt_data(order)) &&
+           dvti_buckets_rehearse(function, t);
     dvti_attempt_end(&attempt);
     status = dvti_ranks_gather(function, &good, 1, goods);
-    for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
-        good = good && goods[r];
-    if (!good)
+    for (r = 0; r < dvt_num_ranks() && status == DVT_OK && goods[r];)
+        r++;
+    if (r < dvt_num_ranks())
         dvti_buckets_drop_plan(o);
+    if (r < dvt_num_ranks() && status == DVT_OK)
+        dvti_buckets_miss(function, t, r, "has no memory for the buckets of gradients");
     return status;
 }
 
@@ -276,9 +304,9 @@ DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t, dvti_
     }
     dvti_buckets_reset(o);
     dvti_buckets_look(t);
-    dvti_buckets_reap();
     return status;
 }
 
 #undef DVTI_BUCKET_MISSES
+#undef DVTI_BUCKET_PLANS
 #endif

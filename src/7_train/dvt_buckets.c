@@ -8,8 +8,9 @@
      complete  the sums have arrived
 
    dvt_bucket_pack.c has the first stage, dvt_bucket_send.c the others. All ranks start the buckets
-   in one order, so messages match without numbers of their own. The order of additions is that of
-   dvti_trainer_sum and dvti_ranks_merge, so the bits are equal too; NCCL has its own order.
+   in one order, also those of several trainers (dvt_bucket_turn.c), so messages match without
+   numbers of their own. The order of additions is that of dvti_trainer_sum and dvti_ranks_merge, so
+   the bits are equal too; NCCL has its own order.
 
    A rank cannot know that a backward pass is the last one before the step. So the step compares the
    gradients with those that were sent, bit by bit. If they differ on any rank, because of another
@@ -21,7 +22,14 @@
 #include "7_train/dvt_buckets.h"
 
 #if defined(DEVTENSOR_MPI)
+#define DVTI_BUCKET_PATIENCE 1.0 /* seconds in an exchange, before zeros are sent */
+
 static dvti_buckets *dvti_buckets_list;
+static DVTI_TLS bool dvti_buckets_here; /* this thread joined the processes */
+
+DVTI_FN dvti_buckets *dvti_buckets_first(void) {
+    return dvti_buckets_list;
+}
 
 /* ---- all buckets of a trainer ---- */
 DVTI_FN dvt_status dvti_buckets_move(const char *function, dvti_buckets *o, int most, bool wait) {
@@ -54,6 +62,20 @@ DVTI_FN bool dvti_buckets_prepare_next(const char *function, dvti_buckets *o) {
     return true;
 }
 
+DVTI_FN bool dvti_buckets_prepare_zeros(const char *function, dvti_buckets *o) {
+    dvti_bucket *b = &o->bucket[o->packed];
+    const dvt_ctx ctx = o->transport->on_device ? o->ctxs.ctx[0] : dvt_cpu();
+    dvti_fetch_end(b->fetch);
+    b->fetch = NULL;
+    dvti_disown(b->total);
+    b->total = (dvt_array *)dvti_own(dvt_zeros(DVT_SHAPE(b->size), b->dtype, ctx));
+    if (!b->total || !o->transport->prepare(function, b, ctx))
+        return false;
+    o->changed = true;
+    o->packed++;
+    return true;
+}
+
 static void dvti_bucket_clear(const dvti_buckets *o, dvti_bucket *b) {
     int k;
     o->transport->clear(b);
@@ -73,7 +95,17 @@ DVTI_FN void dvti_buckets_reset(dvti_buckets *o) {
     for (i = 0; o->leaf && i < o->n; i++)
         o->leaf[i].heard = 0;
     o->heard = o->packed = o->started = o->added = o->complete = 0;
-    o->changed = false;
+    o->changed = o->scarce = false;
+}
+
+static void dvti_buckets_drop_checks(dvti_buckets *o) {
+    int k;
+    for (k = 0; o->check && k < o->ctxs.n; k++) {
+        dvti_fetch_end(o->check[k].fetch);
+        dvti_disown(o->check[k].result);
+    }
+    dvti_free(o->check);
+    o->check = NULL;
 }
 
 DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o) {
@@ -83,13 +115,9 @@ DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o) {
         dvti_fetch_end(o->bucket[i].fetch);
         dvti_free(o->bucket[i].own);
     }
-    for (i = 0; o->check && i < o->ctxs.n; i++) {
-        dvti_fetch_end(o->check[i].fetch);
-        dvti_disown(o->check[i].result);
-    }
-    dvti_free(o->check);
-    o->check = NULL;
+    dvti_buckets_drop_checks(o);
     o->n_buckets = 0;
+    o->over = false;
 }
 
 static void dvti_buckets_destroy(dvti_buckets *o) {
@@ -145,10 +173,44 @@ DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
     return DVT_OK;
 }
 
-DVTI_FN void dvti_buckets_reap(void) {
+/* ---- destroyed trainers ---- */
+/* Frees the memory of a bucket that has started, as far as its messages do not need it. */
+static void dvti_bucket_release_started(const dvti_buckets *o, dvti_bucket *b) {
+    int k;
+    for (k = 0; k < o->ctxs.n; k++) {
+        dvti_disown(b->own[k]);
+        b->own[k] = NULL;
+    }
+    if (!b->fetch) /* the messages or the sum read `total` */
+        return;
+    dvti_disown(b->total);
+    b->total = NULL;
+    dvti_fetch_leave(b->fetch);
+}
+
+/* Frees the memory of a destroyed trainer's buckets: what is on its way to other ranks stays. */
+static void dvti_buckets_release(dvti_buckets *o) {
+    int i;
+    for (i = 0; i < o->n_buckets; i++) {
+        if (i >= o->complete && i < o->started) {
+            dvti_bucket_release_started(o, &o->bucket[i]);
+            continue;
+        }
+        dvti_bucket_clear(o, &o->bucket[i]);
+        dvti_fetch_end(o->bucket[i].fetch);
+        o->bucket[i].fetch = NULL;
+    }
+    dvti_buckets_drop_checks(o);
+    o->packed = o->started;
+    o->released = true;
+}
+
+/* Frees the buckets of destroyed trainers whose messages are complete, and that get no more
+   turns. */
+static void dvti_buckets_reap(void) {
     dvti_buckets **at = &dvti_buckets_list, *o;
     while ((o = *at) != NULL) {
-        if (!dvti_atomic_load(&o->orphan) || o->complete < o->packed) {
+        if (!o->released || o->complete < o->started || (o->n_buckets && !o->over)) {
             at = &o->next;
             continue;
         }
@@ -157,20 +219,59 @@ DVTI_FN void dvti_buckets_reap(void) {
     }
 }
 
+DVTI_FN dvt_status dvti_buckets_poll(const char *function) {
+    dvt_status status = DVT_OK;
+    dvti_buckets *o;
+    if (!dvti_buckets_list)
+        return DVT_OK;
+    for (o = dvti_buckets_list; o; o = o->next)
+        if (dvti_atomic_load(&o->orphan) && !o->released)
+            dvti_buckets_release(o);
+    while (status == DVT_OK && dvti_turn_take(function, false, false, &status))
+        continue;
+    for (o = dvti_buckets_list; o && status == DVT_OK; o = o->next)
+        status = dvti_buckets_move(function, o, o->started, false);
+    dvti_buckets_reap();
+    return status;
+}
+
+/* Moves buckets within another call. Failures are those of a later call. */
+static void dvti_buckets_move_aside(const char *function, bool waits, double waited) {
+    dvt_record_guard record = dvt_record_begin(DVT_OFF, DVT_UNCHANGED);
+    const dvti_float_mode mode = dvti_float_mode_begin();
+    const dvti_attempt attempt = dvti_attempt_begin();
+    dvt_scope_guard scope = dvt_scope_begin();
+    if (waits)
+        dvti_turns_attend(function, waited > DVTI_BUCKET_PATIENCE);
+    else
+        dvti_buckets_poll(function);
+    dvt_scope_end(&scope);
+    dvti_attempt_end(&attempt);
+    dvti_float_mode_end(&mode);
+    dvt_record_end(&record);
+}
+
+DVTI_FN void dvti_buckets_attend(const char *function, double waited) {
+    if (dvti_buckets_list)
+        dvti_buckets_move_aside(function, true, waited);
+}
+
 DVTI_FN void dvti_buckets_free(dvti_buckets *o) {
-    if (o && o->listed) /* perhaps in another thread, which must not call MPI */
+    if (o && o->listed) {
         dvti_atomic_store(&o->orphan, 1);
-    else if (o)
+        if (dvti_buckets_here) /* other threads must not call MPI */
+            dvti_buckets_move_aside("destroying a trainer", false, 0);
+    } else if (o) {
         dvti_buckets_destroy(o);
+    }
 }
 
 DVTI_FN dvt_status dvti_buckets_end(const char *function) {
-    dvt_status status = DVT_OK;
+    dvt_status status = dvt_num_ranks() > 1 ? dvti_turns_end(function) : DVT_OK;
     dvti_buckets *o;
-    /* Other ranks may have started what this one has packed. */
     for (o = dvti_buckets_list; o && status == DVT_OK; o = o->next)
-        while (o->complete < o->packed && status == DVT_OK)
-            status = dvti_buckets_move(function, o, o->packed, true);
+        while (o->complete < o->started && status == DVT_OK)
+            status = dvti_buckets_move(function, o, o->started, true);
     while (status == DVT_OK && (o = dvti_buckets_list) != NULL) {
         dvti_buckets_list = o->next;
         o->listed = false;
@@ -179,6 +280,7 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
             dvti_buckets_destroy(o);
     }
     dvti_watch_gradients(NULL);
+    dvti_buckets_here = false;
     return status;
 }
 
@@ -235,7 +337,7 @@ static void dvti_buckets_take(const char *function, dvti_buckets *o, int i, int 
     }
     attempt = dvti_attempt_begin();
     if (!dvti_buckets_pack(function, o, leaf, k, gradient, first))
-        o->changed = true;
+        o->changed = o->scarce = true;
     dvti_attempt_end(&attempt);
 }
 
@@ -244,14 +346,14 @@ static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
     dvt_scope_guard scope = dvt_scope_begin();
     const dvti_float_mode mode = dvti_float_mode_begin();
     const dvti_bucket_weight *found;
-    bool good = true;
     dvti_buckets *o;
-    for (o = dvti_buckets_list; o && good; o = o->next) {
+    bool good;
+    for (o = dvti_buckets_list; o; o = o->next) {
         found = dvti_atomic_load(&o->orphan) ? NULL : dvti_buckets_find(o, leaf);
         if (found)
             dvti_buckets_take(function, o, found->i, found->k, gradient);
-        good = dvti_buckets_move(function, o, o->n_buckets, false) == DVT_OK;
     }
+    good = dvti_buckets_poll(function) == DVT_OK;
     dvti_float_mode_end(&mode);
     dvt_scope_end(&scope);
     (void)user;
@@ -261,7 +363,10 @@ static bool dvti_buckets_hear(void *user, const char *function, dvt_array *leaf,
 DVTI_FN void dvti_buckets_begin(void) {
     static const dvti_grad_watch watch = {dvti_buckets_hear, NULL};
     dvti_watch_gradients(&watch);
+    dvti_buckets_here = true;
 }
+
+#undef DVTI_BUCKET_PATIENCE
 #else
 DVTI_FN void dvti_buckets_free(dvti_buckets *buckets) {
     (void)buckets;

@@ -22,6 +22,7 @@ typedef struct dvti_bucket {
 
 /* How buckets reach the other ranks, and the sums come back (dvt_bucket_send.c). */
 typedef struct dvti_bucket_transport {
+    bool on_device; /* buckets stay on the first context; otherwise they leave from host memory */
     /* Begins with a bucket that is packed. Needs no other rank, and waits for nothing. */
     bool (*prepare)(const char *function, dvti_bucket *b, dvt_ctx ctx);
     /* Bring a bucket to the next stage; true: it is there. With `wait` they wait for that. They
@@ -58,6 +59,8 @@ typedef struct dvti_bucket_check {
 struct dvti_buckets {
     struct dvti_buckets *next;
     dvti_atomic orphan;         /* the trainer is gone */
+    bool released;              /* and so is the memory that no message needs */
+    bool over;                  /* rank 0 starts no more buckets of the plan */
     bool listed;                /* in the list; only the thread that joined changes it */
     int n;                      /* parameters of the trainer */
     dvti_bucket_leaf *leaf;     /* n elements */
@@ -72,7 +75,8 @@ struct dvti_buckets {
     int n_buckets;            /* 0: no plan */
     dvti_bucket_check *check; /* for each context */
     int packed, started, added, complete;
-    bool changed;      /* a gradient was complete again after it was packed */
+    bool changed;      /* what was packed is not what the step sums */
+    bool scarce;       /* because there was no memory */
     int64_t bytes;     /* of a bucket */
     uint64_t shapes;   /* of the gradients in the plan */
     int number;        /* of the plan: gives its tags */
@@ -81,31 +85,53 @@ struct dvti_buckets {
 };
 
 /* ---- dvt_buckets.c ---- */
+/* Returns the first one of all buckets, also those of destroyed trainers. */
+DVTI_FN dvti_buckets *dvti_buckets_first(void);
 /* Takes the next bucket, which is packed on all contexts, out of the hands of backward. */
 DVTI_FN bool dvti_buckets_prepare_next(const char *function, dvti_buckets *o);
-/* Brings the first `most` buckets to later stages. With `wait` it waits for one of them. */
+/* Does so with zeros. The step will sum again. */
+DVTI_FN bool dvti_buckets_prepare_zeros(const char *function, dvti_buckets *o);
+/* Brings the first `most` buckets to later stages. With `wait` it waits for one of them. Buckets
+   that have not started need a turn, or all ranks in one step. */
 DVTI_FN dvt_status dvti_buckets_move(const char *function, dvti_buckets *o, int most, bool wait);
+/* Starts the buckets whose turn has come, and brings all others to later stages; frees those of
+   destroyed trainers. Waits for nothing. */
+DVTI_FN dvt_status dvti_buckets_poll(const char *function);
 /* Forget what was sent and heard since the last step; also the plan. */
 DVTI_FN void dvti_buckets_reset(dvti_buckets *o);
 DVTI_FN void dvti_buckets_drop_plan(dvti_buckets *o);
-/* Frees the buckets of destroyed trainers whose messages are complete. */
-DVTI_FN void dvti_buckets_reap(void);
+
+/* ---- dvt_bucket_turn.c ---- */
+/* Takes the next turn: starts a bucket, or ends a plan. Returns false if none has come, or if its
+   bucket is not packed. `wait` waits for the turn; `force` sends zeros then. */
+DVTI_FN bool dvti_turn_take(const char *function, bool wait, bool force, dvt_status *status);
+/* Returns how many turns rank 0 has given, on rank 0, which then gives none until
+   dvti_turns_go_on. The others take as many, by force. */
+DVTI_FN int64_t dvti_turns_count(void);
+DVTI_FN dvt_status dvti_turns_catch_up(const char *function, int64_t given);
+/* Takes the turns that have come, unless it is paused. */
+DVTI_FN void dvti_turns_attend(const char *function, bool force);
+/* Takes all turns on all ranks. Waits. */
+DVTI_FN dvt_status dvti_turns_end(const char *function);
 
 /* ---- dvt_bucket_pack.c ---- */
 /* Allocates what the plan needs beyond its buckets. */
 DVTI_FN bool dvti_bucket_pack_begin(const char *function, dvti_buckets *o);
-/* Makes the memory of a bucket on context k, unless it is there. */
-DVTI_FN bool dvti_bucket_make(const char *function, const dvti_buckets *o, dvti_bucket *b, int k);
-/* Queues a copy of a gradient on context k to its place. */
+/* Queues a copy of a gradient on context k to its place in a bucket, whose memory it makes. */
 DVTI_FN bool dvti_bucket_pack(const char *function, const dvti_buckets *o,
                               const dvti_bucket_leaf *leaf, int k, dvt_array *gradient);
 /* Sums a packed bucket over the contexts of this process, with the bits of dvti_trainer_sum. */
 DVTI_FN bool dvti_bucket_sum(const char *function, const dvti_buckets *o, dvti_bucket *b);
+/* Packs and compares all gradients once, where that loads kernels. */
+DVTI_FN bool dvti_buckets_rehearse(const char *function, const dvt_trainer *t);
 /* Clears *same unless all packed gradients still have the bits that were packed. Waits for GPUs,
    and moves buckets meanwhile. */
 DVTI_FN dvt_status dvti_buckets_compare(const char *function, const dvt_trainer *t, bool *same);
 
 /* ---- dvt_bucket_send.c ---- */
+/* Returns whether the messages are complete; with `wait` it waits for them. */
+DVTI_FN bool dvti_bucket_landed(const char *function, dvti_flight *flight, bool wait,
+                                dvt_status *status);
 /* Messages through host memory, and sums on the GPUs of the ranks. */
 DVTI_FN const dvti_bucket_transport *dvti_bucket_messages(void);
 DVTI_FN const dvti_bucket_transport *dvti_bucket_devices(void);

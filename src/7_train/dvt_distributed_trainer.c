@@ -4,9 +4,31 @@
 
 /* The head of what all ranks tell each other; `used` follows. */
 typedef struct dvti_rank_head {
-    int64_t steps, n, rows;
+    int64_t steps, rows;
     uint64_t key;
+    int32_t n, trainer;
 } dvti_rank_head;
+
+static int dvti_rank_trainers; /* so far; the same on all ranks */
+
+static dvt_status dvti_ranks_same_trainer(const char *function, const dvt_trainer *t,
+                                          const dvti_rank_head *other, int rank) {
+    if (other->trainer != t->number)
+        return dvti_fail(DVT_ERR_VALUE,
+                         "%s: rank %d is at trainer %d (first parameter: %s), and rank %d at "
+                         "trainer %d, as they were created; all ranks must step the same trainers "
+                         "in the same order",
+                         function, dvt_rank(), t->number,
+                         t->n ? dvt_param_name(t->trained[0].param) : "none", rank,
+                         (int)other->trainer);
+    if (other->n != t->n || other->steps != t->steps)
+        return dvti_fail(DVT_ERR_VALUE,
+                         "%s: rank %d is at step %lld of %d parameters, and rank %d at step %lld "
+                         "of %d; all ranks must train the same net by the same calls",
+                         function, dvt_rank(), (long long)t->steps, t->n, rank,
+                         (long long)other->steps, (int)other->n);
+    return DVT_OK;
+}
 
 DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, bool *used,
                                     int64_t *rows, int64_t *before, uint64_t *key) {
@@ -20,6 +42,7 @@ DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, 
     memset(&head, 0, sizeof head);
     head.steps = t->steps;
     head.n = t->n;
+    head.trainer = t->number;
     head.rows = rows ? *rows : 0;
     head.key = key ? *key : 0;
     if (!all || !marks)
@@ -27,13 +50,7 @@ DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, 
     if (status == DVT_OK)
         status = dvti_ranks_gather(function, &head, sizeof head, all);
     for (r = 0; r < n && status == DVT_OK; r++) {
-        if (all[r].n != head.n || all[r].steps != head.steps)
-            status =
-                dvti_fail(DVT_ERR_VALUE,
-                          "%s: rank %d is at step %lld of %lld parameters, and rank %d at step "
-                          "%lld of %lld; all ranks must train the same net by the same calls",
-                          function, dvt_rank(), (long long)head.steps, (long long)head.n, r,
-                          (long long)all[r].steps, (long long)all[r].n);
+        status = dvti_ranks_same_trainer(function, t, &all[r], r);
         if (before && r == dvt_rank())
             *before = total;
         total += all[r].rows;
@@ -55,7 +72,7 @@ DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, 
 DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
     dvt_status status = DVT_OK;
     int i, k;
-    if (t->ranks_agree || dvt_num_ranks() == 1)
+    if (t->number || dvt_num_ranks() == 1)
         return DVT_OK;
     for (i = 0; i < t->n; i++)
         if (!dvti_param_ready(t->trained[i].param))
@@ -66,7 +83,8 @@ DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
         for (k = 1; k < param->ctxs.n && status == DVT_OK; k++)
             status = dvt_copy_into(param->copy[k], param->copy[0]) ? DVT_OK : dvti_failure();
     }
-    t->ranks_agree = status == DVT_OK;
+    if (status == DVT_OK)
+        t->number = ++dvti_rank_trainers;
     return status;
 }
 
@@ -166,9 +184,11 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fre
     for (r = 0; r < dvt_num_ranks() && status == DVT_OK; r++)
         idle = idle && !all[r].shapes && !all[r].started;
     if (status == DVT_OK && idle) { /* dvt_trainer_allreduce has summed all */
+        dvti_turns_go_on();
         dvti_free(all);
         return DVT_OK;
     }
+    dvti_turns_pause();
     if (status == DVT_OK)
         status = dvti_buckets_sum(function, t, all, &summed);
     if (status == DVT_OK && !summed && t->ctxs.n > 1)
@@ -179,6 +199,7 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fre
         status = dvti_ranks_sum_host(function, t);
     if (status == DVT_OK)
         status = dvti_buckets_plan(function, t, all);
+    dvti_turns_go_on();
     dvti_free(all);
     return status;
 }

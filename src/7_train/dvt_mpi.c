@@ -222,16 +222,21 @@ static dvt_status dvti_mpi_post(const char *function, int tag, const dvti_messag
     return code == MPI_SUCCESS ? DVT_OK : dvti_mpi_lost(function, r - 1, code);
 }
 
-static dvt_status dvti_mpi_wait(const char *function, dvti_flight *f) {
+/* `attend`: buckets whose turn comes meanwhile start. */
+static dvt_status dvti_mpi_wait(const char *function, dvti_flight *f, bool attend) {
     const double limit = dvti_ranks_timeout();
-    const double end = dvti_now() + limit;
+    const double begin = dvti_now();
     int open, i, turns = 0;
     while ((open = dvti_mpi_test(function, f)) > 0) {
         if (++turns < 1000)
             continue;
         dvti_sleep(20e-6); /* with more processes than processors, the others must run */
-        if (dvti_now() > end)
+        if (dvti_now() > begin + limit)
             break;
+        if (attend)
+            dvti_buckets_attend(function, dvti_now() - begin);
+        if (!dvti_ranks_whole(function))
+            return dvti_failure();
     }
     if (open <= 0)
         return open ? dvti_failure() : dvti_mpi_check(function, f);
@@ -256,12 +261,13 @@ DVTI_FN bool dvti_ranks_whole(const char *function) {
 DVTI_FN dvti_flight *dvti_ranks_post(const char *function, int tag, const dvti_message *send,
                                      const dvti_message *receive) {
     dvti_flight *f = dvti_ranks_whole(function) ? dvti_flight_new(function) : NULL;
+    const bool busy = dvti_mpi.busy; /* buckets move while a call waits */
     dvt_status status;
     if (!f)
         return NULL;
     dvti_mpi.busy = true;
     status = dvti_mpi_post(function, DVTI_MPI_TAG + tag, send, receive, 0, f);
-    dvti_mpi.busy = false;
+    dvti_mpi.busy = busy;
     if (status == DVT_OK)
         return f;
     dvti_ranks_land(f);
@@ -269,6 +275,7 @@ DVTI_FN dvti_flight *dvti_ranks_post(const char *function, int tag, const dvti_m
 }
 
 DVTI_FN bool dvti_ranks_arrived(const char *function, dvti_flight *f, dvt_status *status) {
+    const bool busy = dvti_mpi.busy;
     int open;
     *status = DVT_OK;
     if (!dvti_ranks_whole(function)) {
@@ -279,7 +286,7 @@ DVTI_FN bool dvti_ranks_arrived(const char *function, dvti_flight *f, dvt_status
     open = dvti_mpi_test(function, f);
     if (open <= 0)
         *status = open ? dvti_failure() : dvti_mpi_check(function, f);
-    dvti_mpi.busy = false;
+    dvti_mpi.busy = busy;
     return open == 0 && *status == DVT_OK;
 }
 
@@ -288,17 +295,19 @@ DVTI_FN dvt_status dvti_ranks_await(const char *function, dvti_flight *f) {
     if (!dvti_ranks_whole(function))
         return dvti_failure();
     dvti_mpi.busy = true;
-    status = dvti_mpi_wait(function, f);
+    status = dvti_mpi_wait(function, f, false);
     dvti_mpi.busy = false;
     return status;
 }
 
 DVTI_FN void dvti_ranks_land(dvti_flight *f) {
+    bool busy;
     if (!f)
         return;
+    busy = dvti_mpi.busy;
     dvti_mpi.busy = true;
     dvti_mpi_cancel(f);
-    dvti_mpi.busy = false;
+    dvti_mpi.busy = busy;
     dvti_free(f);
 }
 
@@ -322,7 +331,7 @@ DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message 
     for (at = 0; at < most && status == DVT_OK; at += DVTI_MPI_CHUNK) {
         status = dvti_mpi_post(function, DVTI_MPI_TAG, send, receive, at, f);
         if (status == DVT_OK)
-            status = dvti_mpi_wait(function, f);
+            status = dvti_mpi_wait(function, f, true);
     }
     dvti_mpi.busy = false;
     dvti_ranks_land(f);

@@ -196,6 +196,8 @@ static dvt_status dvti_rank_devices_queue(const char *function, const dvti_reduc
     struct dvti_rank_group *g = &dvti_rank_group;
     if (!dvti_ranks_whole(function))
         return dvti_failure();
+    if (!g->group) /* while dvti_rank_devices_lost asks which rank it is */
+        return DVT_ERR_RANK_LOST;
     return g->sums->sum(function, g->device, g->group, part, n, ticket);
 }
 

@@ -81,9 +81,11 @@ enum { DVTI_RANK_HOST, DVTI_RANK_READY, DVTI_RANK_JOINED };
 typedef struct dvti_rank_state {
     uint64_t shapes;      /* a hash of the gradients that it sums: numbers, dtypes, sizes */
     int64_t bucket_bytes; /* 0: it cannot sum while backward runs */
+    int64_t turns;        /* that rank 0 has given (dvt_bucket_turn.c) */
     int32_t started;      /* buckets */
-    int32_t heard;        /* gradients in the order that backward completed them */
+    bool heard;           /* backward has completed gradients */
     bool same;            /* the gradients are those in the buckets */
+    bool scarce;          /* they are not, because there was no memory */
     char device;          /* DVTI_RANK_HOST, .. */
 } dvti_rank_state;
 
@@ -92,11 +94,19 @@ typedef struct dvti_rank_state {
 typedef struct dvti_buckets dvti_buckets;
 /* Ends in the thread that joined the processes, and waits for all messages. */
 DVTI_FN dvt_status dvti_buckets_end(const char *function);
-/* Destroys a trainer's buckets, or has that done when no message is on its way. */
+/* Frees the memory of a trainer's buckets, but what is on its way: that is freed when it has
+   arrived. In a thread that did not join: at the next pass, step or end. */
 DVTI_FN void dvti_buckets_free(dvti_buckets *buckets);
 #if defined(DEVTENSOR_MPI)
 /* Begins in the thread that joined the processes. */
 DVTI_FN void dvti_buckets_begin(void);
+/* Starts buckets while the caller waits for other ranks, for that many seconds so far. */
+DVTI_FN void dvti_buckets_attend(const char *function, double waited);
+/* From dvti_buckets_report to the end of a step rank 0 starts no bucket of another trainer: it has
+   told how many it started. From the first function to the second no rank starts one in exchanges:
+   it may be of the plan that the step makes. */
+DVTI_FN void dvti_turns_pause(void);
+DVTI_FN void dvti_turns_go_on(void);
 /* Makes the trainer's buckets, unless it has them. */
 DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t);
 /* Fill a state whose `shapes` is set; with those of all ranks, complete the buckets of the step

@@ -105,8 +105,9 @@ static DVTI_NOINLINE dvt_status dvti_trainer_run(const char *function, dvt_train
     int i;
     if (many) { /* a rank may have no rows of a short batch */
         status = dvti_ranks_begin(function, t);
-        if (status == DVT_OK && plan.apply)
-            status = dvti_ranks_agree(function, t, NULL, &batch_size, NULL, NULL);
+        if (status == DVT_OK)
+            status =
+                dvti_ranks_agree(function, t, NULL, plan.apply ? &batch_size : NULL, NULL, NULL);
         if (status != DVT_OK)
             return status;
     }

@@ -37,16 +37,18 @@ static bool slow_complete(void *user, const char *function, dvt_array *leaf, dvt
     dvti_buckets *o = dvti_buckets_list;
     bool good = dvti_buckets_hear(user, function, leaf, grad);
     while (good && o->complete < o->packed)
-        good = dvti_buckets_move(function, o, o->n_buckets, true) == DVT_OK;
+        good = dvti_buckets_poll(function) == DVT_OK;
     return good;
 }
 
-/* Fails requests of host memory while `no_memory` is set. */
+/* Fails requests of host memory while `no_memory` is set, and those of `no_memory_of` bytes in a
+   step. */
 static bool no_memory;
+static size_t no_memory_of;
 
 static void *scarce_alloc(void *user, size_t bytes) {
     (void)user;
-    return no_memory ? NULL : malloc(bytes);
+    return no_memory || (in_step && bytes == no_memory_of) ? NULL : malloc(bytes);
 }
 
 static void *scarce_resize(void *user, void *block, size_t bytes) {
@@ -150,6 +152,7 @@ static dvt_status deep_step(dvt_block *net, dvt_trainer *trainer, int mode, int 
     dvt_param *last = dvt_params_at(params, 2 * (overlap_layers - 1));
     const int contexts = mode == OVERLAP_STALE && step % 2 ? 1 : overlap_ctxs.n;
     const int64_t waits = dvti_atomic_load(&dvti_stats()->waits);
+    const int64_t loaded = dvt_get_jit_stats().loaded;
     int64_t start, middle;
     dvt_status status = dvt_barrier_ranks();
     if (status != DVT_OK)
@@ -193,6 +196,10 @@ static dvt_status deep_step(dvt_block *net, dvt_trainer *trainer, int mode, int 
         status = dvt_trainer_step(trainer, 4);
     }
     in_step = false;
+    if (mode == OVERLAP_PLAIN && bucket && step >= 2 && dvt_get_jit_stats().loaded != loaded) {
+        fprintf(stderr, "rank %d: step %d loads a kernel behind a bucket\n", dvt_rank(), step);
+        return DVT_ERR_INTERNAL;
+    }
     if (step >= 2) {
         sent_early += middle - start;
         sent_late += sent() - middle;
@@ -324,7 +331,7 @@ static bool dying_complete(void *user, const char *function, dvt_array *leaf, dv
         if (o->started == 2)
             raise(SIGKILL);
         else
-            good = dvti_buckets_move(function, o, 2, false) == DVT_OK;
+            good = dvti_buckets_poll(function) == DVT_OK;
     return good;
 }
 

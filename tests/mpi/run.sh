@@ -1,7 +1,8 @@
 #!/bin/sh
 # Trains with several processes, under Open MPI and MPICH. The library is compiled once for each,
 # without optimization and SIMD kernels, which are not tested here. NCCL runs on the simulated
-# driver where it can be built. Environment: BUILD, LIBS, CC, MAKE, CUDA_HOME.
+# driver where it can be built. DVT_TEST_FULL=1 (`make test-long`) runs more cases on GPUs.
+# Environment: BUILD, LIBS, CC, MAKE, CUDA_HOME.
 . tests/lib.sh
 : "${CC:=cc}" "${MAKE:=make}" "${CUDA_HOME:=/usr/local/cuda}"
 D=$BUILD/mpi
@@ -45,6 +46,11 @@ says() {
         fail "$name" "no '$text' in: $(tail -n 5 "$D/log")"
     fi
 }
+
+info() (
+    export DEVTENSOR_LOG=info
+    "$@"
+)
 
 # ---- simulated GPUs ----
 SIM=$PWD/build/simcuda # that of tests/cuda/run.sh
@@ -95,6 +101,15 @@ gpu_cases() {
     try "$mpi.overlap.nccl" gpus 2 overlap nccl cdj
     try "$mpi.overlap.gpus" gpus 2 overlap gpus al
     try "$mpi.overlap.nccl2" gpus 2 overlap nccl2 a
+    try "$mpi.trainers.nccl" gpus 2 trainers nccl oe
+    if [ -n "${DVT_TEST_FULL:-}" ]; then
+        LIMIT=300
+        try "$mpi.trainers.gpu" gpus 2 trainers gpu oecmlw
+        try "$mpi.trainers.gpus" gpus 2 trainers gpus oecm
+        try "$mpi.trainers.nccl.2" gpus 2 trainers nccl cmlw
+        try "$mpi.trainers.nccl.4" gpus 4 trainers nccl oecm
+        LIMIT=60
+    fi
     says dies.gpu.early "[Kk]illed" gpus 2 dies_early gpu
     says gpus.lost "has waited 2 s for rank 1" stops 2 2 gpus own
     says gpus.lost.early "has waited 2 s for rank 1" stops 18 2 trains nccl # in backward
@@ -130,12 +145,25 @@ for mpi in openmpi mpich; do
         same resume.$n "$whole" ranks $n resume "$D/$mpi.safetensors"
     done
     n=4
-    modes=abcdeghkl
-    [ $mpi = openmpi ] || n=2 modes=al # waiting processes of MPICH spin
+    modes=abcdeghkl cases=oecmlw
+    [ $mpi = openmpi ] || n=2 modes=al cases=o # waiting processes of MPICH spin
     try "$mpi.overlap.$n" ranks $n overlap
     [ $mpi = mpich ] || try "$mpi.overlap.virtual" ranks 2 overlap virtual acg
     try "$mpi.overlap.contexts" ranks 2 overlap mixed $modes
-    says dies "[Kk]illed" ranks 3 dies
+    try "$mpi.trainers.$n" ranks $n trainers cpu $cases
+    [ $mpi = mpich ] || try "$mpi.trainers.1" ranks 1 trainers cpu oe
+    [ $mpi = mpich ] || try "$mpi.trainers.virtual" ranks 2 trainers virtual er
+    [ $mpi = mpich ] || try "$mpi.trainers.contexts" ranks 2 trainers mixed cr
+    [ $mpi = mpich ] ||
+        says swapped "rank 1 is at trainer 2 (first parameter: dense4_weight), and rank 0 at" \
+            ranks 2 swapped
+    says dies "[Kk]illed" info ranks 3 dies
+    # Open MPI's launcher names the rank, MPICH's a process, at times one that it has ended itself.
+    died="process rank 1 .*Killed"
+    pid=$(sed -n 's/.* PID \([0-9]*\) .*/\1/p' "$D/log")
+    [ $mpi = openmpi ] || died="rank . of 3 is process $pid\$"
+    doing "$mpi.dies.who"
+    if grep -q "$died" "$D/log"; then pass; else fail "$mpi.dies.who" "no '$died' in its output"; fi
     says dies.early "[Kk]illed" ranks 3 dies_early
     says leaves "rank 1 exits without dvt_distributed_end" ranks 3 leaves
     says differs "rank 1 sent 4 bytes, and rank 0 expects 80" ranks 2 differs

@@ -60,9 +60,8 @@ typedef struct run {
     dvt_ctx_list ctxs;
 } run;
 
-static run make_run(bool parts, dvt_optimizer optimizer, const char *file) {
+static run make_run(bool parts, dvt_optimizer optimizer) {
     const char *contexts = getenv("CONTEXTS");
-    dvt_ctx_list none;
     run r;
     int i;
     r.ctxs = DVT_CONTEXTS(dvt_cpu());
@@ -76,14 +75,20 @@ static run make_run(bool parts, dvt_optimizer optimizer, const char *file) {
         for (i = 0; i < r.ctxs.n; i++)
             dvt_block_forward(r.net, dvt_zeros(DVT_SHAPE(1, 1, 6, 6), DVT_F32, r.ctxs.ctx[i]));
     }
-    memset(&none, 0, sizeof none);
-    if (file)
-        dvt_block_load(r.net, file, none);
     r.params = dvt_block_collect_params(r.net, NULL);
     r.trainer = dvt_trainer_new(r.params, optimizer);
     if (parts)
         dvt_trainer_set_parts(r.trainer, 12);
     return r;
+}
+
+static dvt_checkpoint checkpoint_of(const run *r, dvt_loader *loader) {
+    dvt_checkpoint c;
+    memset(&c, 0, sizeof c);
+    c.net = r->net;
+    c.trainer = r->trainer;
+    c.loader = loader;
+    return c;
 }
 
 static dvt_array *loss_of(const run *r, dvt_array *x, dvt_array *y) {
@@ -160,6 +165,35 @@ static int finish(const run *r, bool print_values) {
     return 0;
 }
 
+/* A loader gives this rank its rows of each batch, or all of them. */
+static int loaders(void) {
+    const int n = dvt_num_ranks(), rank = dvt_rank();
+    dvt_array *data = dvt_arange(0, 50, 1, DVT_F32, dvt_cpu());
+    dvt_dataset *set = dvt_dataset_arrays(data, data);
+    dvt_loader_desc desc;
+    dvt_loader *share, *whole;
+    dvt_array *x, *y, *all, *none;
+    memset(&desc, 0, sizeof desc);
+    desc.batch_size = 22; /* the last batch has 6 samples */
+    desc.shuffle = true;
+    desc.seed = 5;
+    share = dvt_loader_new(set, &desc);
+    desc.all_ranks = true;
+    whole = dvt_loader_new(set, &desc);
+    DVT_FOR_BATCHES(share, x, y) {
+        int64_t rows, first, end;
+        if (!dvt_loader_next(whole, &all, &none))
+            return failed("whole batches");
+        rows = dvt_dim(all, 0);
+        first = rank * rows / n;
+        end = (rank + 1) * rows / n;
+        if ((rows != 22 && rows != 6) || dvt_dim(x, 0) != end - first ||
+            (end > first && !dvt_array_equal(x, dvt_rows(all, first, end), DVT_NAN_DIFFERS)))
+            return failed("the share of a batch");
+    }
+    return dvt_error_code() == DVT_OK ? 0 : failed("loaders");
+}
+
 static int arrays(void) {
     int n = dvt_num_ranks(), rank = dvt_rank(), i;
     dvt_array *x = dvt_full(DVT_SHAPE(3, 5), rank + 1, DVT_F64, dvt_cpu());
@@ -184,20 +218,22 @@ static int arrays(void) {
     dvt_clear_error();
     if ((n > 1) != (dvt_rank_bytes() > 0))
         return failed("bytes");
-    return 0;
+    return loaders();
 }
 
 #include "gpus.h"
 #include "overlap.h"
+#include "trainers.h"
 
 int main(int argc, char **argv) {
     const char *mode = argc > 1 ? argv[1] : "parts", *file = argc > 2 ? argv[2] : NULL;
     dvt_optimizer momentum = dvt_optimizer_sgd(0.1);
     const dvt_allocator scarce = {scarce_alloc, scarce_resize, scarce_release, NULL};
+    dvt_checkpoint state;
     int code = 0;
     run r;
     momentum.momentum = 0.9;
-    if (strncmp(mode, "overlap", 7) == 0)
+    if (strcmp(mode, "overlap") == 0 || strcmp(mode, "trainers") == 0)
         dvt_set_allocator(&scarce);
     if (!getenv("SIMCUDA_DEVICES"))
         dvt_set_virtual_gpus(2, 0);
@@ -209,6 +245,10 @@ int main(int argc, char **argv) {
         code = gpus(file);
     } else if (strcmp(mode, "overlap") == 0) {
         code = overlap(file ? file : "cpu", argc > 3 ? argv[3] : NULL);
+    } else if (strcmp(mode, "trainers") == 0) {
+        code = trainers(file ? file : "cpu", argc > 3 ? argv[3] : "oecml");
+    } else if (strcmp(mode, "swapped") == 0) {
+        code = swapped();
     } else if (strcmp(mode, "time") == 0) {
         code = step_times(file ? atoi(file) : 512);
     } else if (strcmp(mode, "dies_early") == 0) {
@@ -218,34 +258,35 @@ int main(int argc, char **argv) {
     } else if (strcmp(mode, "trains") == 0) {
         code = trains(file ? file : "cpu");
     } else if (strcmp(mode, "parts") == 0) { /* the last batch of an epoch has 2 samples */
-        r = make_run(true, dvt_optimizer_adam(0.01), NULL);
+        r = make_run(true, dvt_optimizer_adam(0.01));
         code = train_parts(&r, make_loader(98, 1), 2);
         code = code ? code : finish(&r, false);
     } else if (strcmp(mode, "plain") == 0) {
-        r = make_run(false, momentum, NULL);
+        r = make_run(false, momentum);
         code = train_plain(&r, make_loader(98, 0), 2);
         code = code ? code : finish(&r, true);
     } else if (strcmp(mode, "save") == 0) {
-        r = make_run(true, dvt_optimizer_sgd(0.1), NULL);
-        code = train_parts(&r, make_loader(48, 0), 1);
-        if (dvt_rank() == 0 && dvt_block_save(r.net, file) != DVT_OK)
+        dvt_loader *loader = make_loader(48, 0);
+        r = make_run(true, dvt_optimizer_adam(0.01));
+        code = train_parts(&r, loader, 1);
+        state = checkpoint_of(&r, loader);
+        if (dvt_rank() == 0 && dvt_checkpoint_save(&state, file) != DVT_OK)
             code = failed("save");
     } else if (strcmp(mode, "resume") == 0 || strcmp(mode, "whole") == 0) {
         bool whole = strcmp(mode, "whole") == 0;
         dvt_loader *loader = make_loader(48, 0);
-        dvt_loader_state state = dvt_loader_get_state(loader);
-        r = make_run(true, dvt_optimizer_sgd(0.1), whole ? NULL : file);
-        code = whole ? train_parts(&r, loader, 1) : 0;
+        r = make_run(true, dvt_optimizer_adam(0.01));
+        state = checkpoint_of(&r, loader);
+        if (whole)
+            code = train_parts(&r, loader, 1);
+        else if (dvt_checkpoint_load(&state, file) != DVT_OK)
+            code = failed("load");
         hash = 1469598103934665603u;
-        dvt_seed(11); /* the streams where the run goes on */
-        state.epoch = 1;
-        if (!whole)
-            dvt_loader_set_state(loader, &state);
         code = code ? code : train_parts(&r, loader, 1);
         code = code ? code : finish(&r, false);
     } else if (strcmp(mode, "dies") == 0 || strcmp(mode, "stops") == 0 ||
                strcmp(mode, "leaves") == 0) {
-        r = make_run(false, momentum, NULL);
+        r = make_run(false, momentum);
         code = train_plain(&r, make_loader(48, 0), 1);
         if (dvt_rank() == 1 && mode[0] == 'l')
             exit(0); /* without dvt_distributed_end */

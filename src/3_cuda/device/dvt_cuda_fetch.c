@@ -115,6 +115,6 @@ static dvt_status dvti_cuda_fetch_poll(dvti_device *device, void *fetch, bool wa
 
 DVTI_FN const dvti_fetches *dvti_cuda_fetches(void) {
     static const dvti_fetches fetches = {dvti_cuda_fetch_make, dvti_cuda_fetch_start,
-                                         dvti_cuda_fetch_poll, dvti_cuda_fetch_end};
+                                         dvti_cuda_fetch_poll, dvti_cuda_fetch_end, NULL};
     return &fetches;
 }
