@@ -14,7 +14,8 @@ FLAGS := $(CFLAGS)
 COMPILE = $(CC) -std=gnu11
 LINK = $(CC)
 FORM = -I.
-CONFIGS = release debug asan ubsan asan-ubsan tsan msan cxx split spine nothreads nonn nofiles nosites
+CONFIGS = release debug asan ubsan asan-ubsan tsan msan cxx split spine nothreads nonn nofiles \
+	nosites
 SANITIZE_asan = -fsanitize=address -fno-omit-frame-pointer
 SANITIZE_ubsan = -fsanitize=undefined -fno-sanitize-recover=all
 SANITIZE_asan-ubsan = $(SANITIZE_asan) $(SANITIZE_ubsan)
