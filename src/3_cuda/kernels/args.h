@@ -109,7 +109,7 @@ typedef struct dvti_kscan {
     int64_t backwards;
 } dvti_kscan;
 
-/* matmul.cu, matmul_mma.cu */
+/* matmul.cu, matmul_mma.cu, matmul_wgmma.cu */
 typedef struct dvti_kmatmul {
     const void *a, *b;
     void *out, *partial; /* partial: unrounded sums, (splits, batches, n, m), when splits > 1 */
@@ -125,6 +125,12 @@ typedef struct dvti_kmatmul {
     const void *mask; /* NULL, or like out: the result is 0 where it is 0 */
     int64_t team;     /* kernel rows: warps per element, 1 or 8 */
 } dvti_kmatmul;
+
+/* matmul_wgmma.cu. Its size is a multiple of 64, to which the kernel aligns it. */
+typedef struct dvti_kwgmma {
+    uint64_t a[16], b[16]; /* tensor maps of three axes: along memory, across it, batch */
+    dvti_kmatmul p;        /* with at most one batch axis */
+} dvti_kwgmma;
 
 /* conv.cu */
 /* x (n, c, h, w), w (o, cg, kh, kw), y (n, o, oh, ow); pairs are height, width. */
