@@ -282,7 +282,8 @@ const char *exec_run(exec *e, const char *name, exec_launch l, const void *param
                             4,
                             77,
                             params,
-                            kernel->params_size};
+                            kernel->params_size,
+                            NULL};
         for (uint32_t i = 0; i < threads; i++)
             start_thread(i, width, height);
         run_block(l.reverse);

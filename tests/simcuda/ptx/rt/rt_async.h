@@ -231,7 +231,8 @@ FAR u8 mbarrier_test(sim_thread *T, u32 offset, u32 parity, int waits, const sim
     u32 index = (u32)(b - A->barrier);
     if (parity > 1)
         async_fault(T, site, "a parity is 0 or 1");
-    finish_copies(T, index);
+    if ((b->phase & 1) == parity) /* otherwise it is complete, also if the next one is not */
+        finish_copies(T, index);
     while (waits && (b->phase & 1) == parity) {
         b->waiters++;
         T->driver->park(T, site);
