@@ -165,6 +165,7 @@ DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *
     dvti_kwgmma args;
     dvti_cu_function function;
     const char *call = "cuTensorMapEncodeTiled";
+    void *list[1];
     dvti_cu_result result;
     dvt_status status =
         dvti_cuda_find_function(gpu, launch->name, plan->program, plan->entry, &function);
@@ -181,9 +182,13 @@ DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *
     }
     if (result != DVTI_CU_OK)
         return dvti_cuda_failed(gpu, launch->name, call, result);
-    grid.x = DVTI_MIN(plan->args.jobs, dvti_cuda_physical_of(gpu)->processors);
-    grid.y = 1;
-    return dvti_cuda_start_function(gpu, launch, function, grid, &args, sizeof args);
+    /* As a list of one argument: ptxas places one that is aligned to 64 bytes at an offset that only
+       the driver knows. */
+    list[0] = &args;
+    result = dvti_cuda()->cuLaunchKernel(
+        function, (unsigned)DVTI_MIN(plan->args.jobs, dvti_cuda_physical_of(gpu)->processors), 1, 1,
+        (unsigned)grid.threads, 1, 1, (unsigned)grid.shared, gpu->compute, list, NULL);
+    return dvti_cuda_failed(gpu, launch->name, "cuLaunchKernel", result);
 }
 
 #undef DVTI_MM_CHUNK

@@ -299,7 +299,13 @@ static const char phases[] = HEAD("sm_90a") KERNEL("phases",
     "add.u32 %r5, %r5, %r6; bra end;\n"
     "wait: bar.sync 0;\n"
     "mbarrier.try_wait.parity.shared::cta.b64 %q1, [%r0], %r2; selp.u32 %r5, 1, 0, %q1;\n"
-    "end:" MINE "st.global.b32 [%w0], %r5;");
+    "end:" MINE "st.global.b32 [%w0], %r5;")
+    /* p1 by the address of p0, in two ways, and whether it is 5; the fence orders nothing here */
+    KERNEL("others",
+    "mov.b64 %w2, p0; ld.param.v2.u64 {%w3, %w4}, [%w2]; cvta.param.u64 %w5, %w2;\n"
+    "ld.u64 %w6, [%w5+8]; add.u64 %w6, %w6, %w4; cvt.u32.u64 %r0, %w4; cvt.u32.u64 %r1, %w6;\n"
+    "setp.ne.b32 %q0, %r0, 5; selp.u32 %r2, 100, 0, %q0; add.u32 %r1, %r1, %r2;\n"
+    "bar.warp.sync -1; fence.proxy.async;\n" MINE "st.global.b32 [%w0], %r1;");
 
 /* clang-format on */
 
@@ -310,6 +316,9 @@ static void check_phases(void) {
         for (int i = 0; i < 64; i++)
             wrong += out[i] != (i ? 1 : 2);
     check_that(wrong == 0, "phases: %u threads saw another phase", wrong);
+    for (u32 p1 = 5; e && p1 < 7; p1++)
+        if (run(e, "others", THREADS(32), P(out), p1, 0, 0))
+            check_that(out[31] == 2 * p1 + (p1 == 5 ? 0 : 100), "others: %u", out[31]);
     exec_close(e);
     exec_forget();
 }
