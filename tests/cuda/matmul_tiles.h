@@ -1,5 +1,6 @@
-/* For tests of matrix products on tensor cores: plans, which need no GPU, and products compared with
-   sums in float64. The library is a private copy, because decisions are only visible internally. */
+/* For tests of matrix products on tensor cores: plans, which need no GPU, and products compared
+   with sums in float64. The library is a private copy, because decisions are only visible
+   internally. */
 #ifndef MATMUL_TILES_H
 #define MATMUL_TILES_H
 #include "on_gpu.h"

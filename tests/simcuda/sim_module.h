@@ -138,7 +138,7 @@ typedef enum sim_class {
     SIM_CLASS_EXCHANGE, /* shfl, vote, match, redux */
     SIM_CLASS_MEMORY,   /* loads, stores, atomics, cp.async, ldmatrix */
     SIM_CLASS_CONTROL,  /* branches, calls, barriers, fences */
-    SIM_CLASS_MATRIX,   /* mma */
+    SIM_CLASS_MATRIX,   /* mma, wgmma */
     SIM_CLASS_MACS_16,  /* multiply-adds of mma: of f16 and bf16 */
     SIM_CLASS_MACS_TF32,
     SIM_CLASS_MACS_8,
@@ -281,7 +281,8 @@ typedef struct sim_module {
     const sim_code_block *code_block;
     uint32_t code_blocks;
     const char *usage; /* what ptxas -v reports about the kernels; "" when it was not asked */
-    /* NULL, or: ends a block whose `async` may be set. Returns the mistake that it finds, or NULL. */
+    /* Ends a block whose `async` may be set. Returns the mistake that it finds, or NULL. The member
+       may be NULL. */
     const char *(*end_block)(sim_block *);
 } sim_module;
 

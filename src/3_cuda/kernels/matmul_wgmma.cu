@@ -1,5 +1,5 @@
-/* Matrix products of 16-bit floats by warpgroups, compute capability 9.0 (sm_90a) alone: out (batch,
-   n, m) = a (batch, n, k) * b (batch, k, m).
+/* Matrix products of 16-bit floats by warpgroups, compute capability 9.0 (sm_90a) alone:
+   out (batch, n, m) = a (batch, n, k) * b (batch, k, m).
 
    Variant: D: float16 or bfloat16. ROWS = 128, COLS = 256 or 128. A_ALONG_K, B_ALONG_K: the operand
    is contiguous along k, else along rows of a or columns of b. MULTIPLY, SUMS: the instruction
@@ -110,9 +110,10 @@ __device__ inline void dvti_wgmma_copy(const dvti_kwgmma &of, unsigned shared) {
 }
 
 /* ---- the multiplying warps ---- */
-/* Returns the descriptor of a matrix in shared memory: the address, the distance of the next 64
-   lines (read only across k), that of the next 8 lines along k or 8 of k across it, all in units of
-   16 bytes, and the swizzle of 128 bytes. */
+/* Returns the descriptor of a matrix in shared memory, in units of 16 bytes. From bit 0 on: the
+   address. From bit 16 on: the distance of the next 64 lines, which is read only across k. From bit
+   32 on: that of the next 8 lines along k, or of the next 8 of k across it. From bit 62 on: the
+   swizzle of 128 bytes. */
 __device__ inline uint64_t dvti_wgmma_matrix(unsigned at) {
     return (uint64_t)1 << 62 | (uint64_t)(1024 / 16) << 32 | BOX / 16 << 16 | at / 16;
 }

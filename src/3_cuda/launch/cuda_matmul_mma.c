@@ -182,8 +182,8 @@ DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *
     }
     if (result != DVTI_CU_OK)
         return dvti_cuda_failed(gpu, launch->name, call, result);
-    /* As a list of one argument: ptxas places one that is aligned to 64 bytes at an offset that only
-       the driver knows. */
+    /* As a list of one argument: ptxas places one that is aligned to 64 bytes at an offset that
+       only the driver knows. */
     list[0] = &args;
     result = dvti_cuda()->cuLaunchKernel(
         function, (unsigned)DVTI_MIN(plan->args.jobs, dvti_cuda_physical_of(gpu)->processors), 1, 1,

@@ -425,7 +425,7 @@ static void once(const char *subject, void (*call)(void)) {
 static void compute_some(void) {
     static const dvt_dtype others[] = {DVT_I32, DVT_I64, DVT_U8, DVT_BOOL};
     static const dvt_dtype tensor_core[] = {DVT_F32, DVT_F16, DVT_F64, DVT_BF16};
-    static const dvt_dtype halves[] = {DVT_F16, DVT_BF16};
+    static const dvt_dtype small_floats[] = {DVT_F16, DVT_BF16};
     static const dvt_dtype own_functions[] = {DVT_F32, DVT_F16, DVT_BF16};
     int n = full ? 4 : 1, products_of = full ? 4 : 2;
     once("fill", fills);
@@ -434,7 +434,7 @@ static void compute_some(void) {
     by_dtype("functions", functions, own_functions, full ? 3 : 1);
     by_dtype("matmul", products, tensor_core, products_of);
     by_dtype("matmul", products, others, n);
-    by_dtype("matmul", large_products, halves, full ? 2 : 1);
+    by_dtype("matmul", large_products, small_floats, full ? 2 : 1);
     by_dtype("conv", convolutions, tensor_core, products_of);
     by_dtype_far("reduce", reductions, floats, n);
     by_dtype_far("reduce", reductions, others, n);

@@ -203,7 +203,7 @@ static char *module_text(void) {
     return text;
 }
 
-/* ---- operands: two matrices, of which the second is read; integers, so that sums are exact ---- */
+/* ---- operands: two matrices, of which the second is read; integers have exact sums ---- */
 typedef struct operand {
     sim_tensor_map *map;
     int lines, k, across, is_bf16;

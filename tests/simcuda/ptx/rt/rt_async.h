@@ -250,8 +250,9 @@ INL u32 swizzled(u32 offset) { /* of 128 bytes */
     return offset ^ (offset >> 3 & 0x70);
 }
 
-/* Copies one element of the box, which lies at these coordinates. */
-static void copy_row(const bulk_copy *c, u32 into, const s64 *at, u32 bytes) {
+/* Copies the line of the box that begins at these coordinates. counts: counts the sectors that it
+   reads instead. */
+static void copy_row(const bulk_copy *c, u32 into, const s64 *at, u32 bytes, int counts) {
     const sim_tensor_map *m = c->map;
     char *shared = c->thread->block->shared;
     u64 from = m->address + (u64)(at[0] * (s64)m->element);
@@ -266,6 +267,11 @@ static void copy_row(const bulk_copy *c, u32 into, const s64 *at, u32 bytes) {
         last = last < (s64)m->dim[0] ? last : (s64)m->dim[0];
         skipped = at[0] < 0 ? (u32)(-at[0]) * m->element : 0;
         valid = last > 0 ? (u32)((last - at[0]) * (s64)m->element) : 0;
+    }
+    if (counts) {
+        for (u64 a = (from + skipped) / 32; valid > skipped && a <= (from + valid - 1) / 32; a++)
+            count_access(c->thread, a * 32, 32, SIM_LOAD, c->site);
+        return;
     }
     for (u32 i = 0; i < bytes; i += 16) {
         char *to = shared + (m->swizzle ? swizzled(c->to + into + i) : c->to + into + i);
@@ -283,7 +289,7 @@ static void copy_row(const bulk_copy *c, u32 into, const s64 *at, u32 bytes) {
                                   c->site);
 }
 
-static void copy_box(const bulk_copy *c) {
+static void copy_box(const bulk_copy *c, int counts) {
     const sim_tensor_map *m = c->map;
     u32 rows = 1, bytes = m->box[0] * m->element;
     for (u32 i = 1; i < m->rank; i++)
@@ -296,7 +302,7 @@ static void copy_box(const bulk_copy *c) {
             at[i] = (s64)c->at[i] + left % m->box[i];
             left /= m->box[i];
         }
-        copy_row(c, row * bytes, at, bytes);
+        copy_row(c, row * bytes, at, bytes, counts);
     }
 }
 
@@ -311,7 +317,7 @@ static void finish_copies(sim_thread *T, u32 barrier) {
             A->copy[kept++] = c;
             continue;
         }
-        copy_box(&c);
+        copy_box(&c, 0);
         for (u32 k = c.to / 16; k < (c.to + c.bytes) / 16; k++)
             A->chunk[k] = (async_chunk){(u16)(barrier + 1), 0, 0, b->phase, 0};
         b->bytes -= (s32)c.bytes;
@@ -362,7 +368,6 @@ FAR void bulk_begin(sim_thread *T, u32 to, u64 map, u32 rank, const s32 *at, u32
         A->chunk[i] = (async_chunk){0, 0, 1, 0, 0};
     }
     __builtin_memset(T->block->shared + to, 0xff, bytes);
-    count_access(T, m->address, bytes, SIM_LOAD, site);
     if (A->copies == A->copy_capacity) {
         A->copy_capacity = A->copy_capacity ? 2 * A->copy_capacity : 16;
         A->copy = realloc(A->copy, A->copy_capacity * sizeof *A->copy);
@@ -373,6 +378,8 @@ FAR void bulk_begin(sim_thread *T, u32 to, u64 map, u32 rank, const s32 *at, u32
     *c = (bulk_copy){m, {0}, to, bytes, (u32)(b - A->barrier), T, site};
     for (u32 i = 0; i < rank; i++)
         c->at[i] = at[i];
+    if (SIM_COUNT)
+        copy_box(c, 1);
     if (b->waiters)
         finish_copies(T, c->barrier);
 }
