@@ -29240,8 +29240,12 @@ enum {
 	DVTI_CU_STREAM_NON_BLOCKING = 1,
 	DVTI_CU_EVENT_DISABLE_TIMING = 2,
 	DVTI_CU_HOST_PORTABLE = 1,
-	DVTI_CU_FUNC_SHARED = 8,    /* attribute of a function: bytes of dynamic shared memory */
-	DVTI_CU_POINTER_DEVICE = 9, /* attribute of an address: the number of its GPU */
+	DVTI_CU_FUNC_SHARED = 8,        /* attribute of a function: bytes of dynamic shared memory */
+	DVTI_CU_POINTER_DEVICE = 9,     /* attribute of an address: the number of its GPU */
+	DVTI_CU_TENSOR_MAP_FLOAT16 = 6, /* dtypes of tensor maps */
+	DVTI_CU_TENSOR_MAP_BFLOAT16 = 9,
+	DVTI_CU_TENSOR_MAP_SWIZZLE_128B = 3,
+	DVTI_CU_TENSOR_MAP_PROMOTION_256B = 3, /* the L2 cache fetches 256 bytes */
 	DVTI_CU_JIT_ERROR_LOG = 5,
 	DVTI_CU_JIT_ERROR_LOG_BYTES = 6
 };
@@ -29306,6 +29310,13 @@ typedef struct dvti_cuda_driver {
 	DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_DRIVER_MEMBER)
 	/* In milliseconds. _v2 since CUDA 12.8; NULL: missing. */
 	dvti_cu_result(DVTI_CUDA_CALL *elapsed)(float *ms, dvti_cu_event begin, dvti_cu_event end);
+	/* Writes a CUtensorMap of 128 bytes. Since CUDA 12.0; NULL: missing. */
+	dvti_cu_result(DVTI_CUDA_CALL *cuTensorMapEncodeTiled)(void *map, int dtype, unsigned rank,
+														   void *data, const uint64_t *dim,
+														   const uint64_t *stride,
+														   const unsigned *box,
+														   const unsigned *step, int interleave,
+														   int swizzle, int promotion, int fill);
 } dvti_cuda_driver;
 
 #undef DVTI_CUDA_DRIVER_MEMBER
@@ -29459,7 +29470,7 @@ typedef struct dvti_kscan {
 #define DVTI_MM_ALONG_K 1
 #define DVTI_MM_WIDE 2
 
-/* matmul.cu, matmul_mma.cu */
+/* matmul.cu, matmul_mma.cu, matmul_wgmma.cu */
 typedef struct dvti_kmatmul {
 	const void *a, *b;
 	void *out, *partial; /* partial: unrounded sums, (splits, batches, n, m), when splits > 1 */
@@ -29476,6 +29487,13 @@ typedef struct dvti_kmatmul {
 	int64_t team;           /* kernel rows: warps per element, 1 or 8 */
 	int64_t a_lies, b_lies; /* kernels of tiles: DVTI_MM_ flags */
 } dvti_kmatmul;
+
+/* matmul_wgmma.cu. Its size is a multiple of 64, to which the kernel aligns it. */
+typedef struct dvti_kwgmma {
+	uint64_t a[16], b[16]; /* tensor maps of three axes: along memory, across it, batch */
+	dvti_kmatmul p;        /* with at most one batch axis */
+	int64_t padding[6];
+} dvti_kwgmma;
 
 /* conv.cu */
 /* x (n, c, h, w), w (o, cg, kh, kw), y (n, o, oh, ow); pairs are height, width. */
@@ -29650,6 +29668,8 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function);
 /* Searches for NVRTC once. On failure it returns false and writes the candidates to `why`. `driver`
    is the driver's version: it may refuse the code of a newer NVRTC. */
 DVTI_FN bool dvti_nvrtc_find(int driver, char *why, size_t size);
+/* Returns NVRTC's major version; 0 if there is none. */
+DVTI_FN int dvti_nvrtc_major(void);
 /* Returns the free bytes of a GPU without creating a context; -1 when unknown. */
 DVTI_FN int64_t dvti_nvml_free(dvti_cu_device device);
 
@@ -29694,6 +29714,7 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
 	X(scan, false) \
 	X(matmul, true) \
 	X(matmul_mma, true) \
+	X(matmul_wgmma, true) \
 	X(conv, true) \
 	X(conv_mma, true) \
 	X(pool, false) \
@@ -29768,6 +29789,8 @@ DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
 /* Adds what both families of convolution share. */
 DVTI_FN void dvti_cuda_add_conv_patch(dvti_text *text);
+/* Adds what both families of matrix products on tensor cores share. */
+DVTI_FN void dvti_cuda_add_matmul_tiles(dvti_text *text);
 /* Returns the function `entry` of the program on this GPU, if it is loaded. */
 DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
 									   const char *entry, dvti_cu_function *out);
@@ -30217,8 +30240,11 @@ typedef struct dvti_cuda_image {
 
 /* Returns the key for a compute capability. It excludes NVRTC's version, so that a warm cache needs
    no NVRTC. */
-DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source);
+DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, dvti_cuda_family family, const char *source);
 DVTI_FN bool dvti_cuda_fuses(dvti_cuda_family family);
+/* Returns whether the family's programs need the instructions of one compute capability alone
+   (sm_90a). Their images run nowhere else. */
+DVTI_FN bool dvti_cuda_exact(dvti_cuda_family family);
 /* Compiles for a compute capability. A source of the family `custom` that does not compile is an
    error of the caller: VALUE. */
 DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char *function,
@@ -30233,8 +30259,69 @@ DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 
 #endif
 /* ==== end dvt_cuda_jit.h ==== */
+/* ==== begin src/3_cuda/launch/cuda_matmul.h ==== */
+/* Shared by the files of matrix products: plans, operands, the choice of tiles. */
 #ifdef DEVTENSOR_LINES
-#line 133 "src/devtensor_spine.h"
+#line 1 "src/3_cuda/launch/cuda_matmul.h"
+#endif
+#ifndef DVTI_CUDA_MATMUL_H
+#define DVTI_CUDA_MATMUL_H
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cuda/launch/cuda_matmul.h"
+#endif
+
+/* Splits of k begin at multiples of this, a multiple of every kernel's step along k. */
+#define DVTI_MM_CHUNK 64
+
+/* The plan of a launch, without its workspace. */
+typedef struct dvti_cuda_mm {
+	dvti_cuda_program program;
+	const char *entry;
+	int threads;
+	int64_t shared;
+	int64_t partial; /* bytes of one element of a partial result */
+	dvti_kmatmul args;
+} dvti_cuda_mm;
+
+/* An operand as the kernels see it: lines (rows of a, columns of b) and k. */
+typedef struct dvti_cuda_mm_side {
+	const void *data;
+	dvt_dtype dtype;
+	int64_t lines, k, line_stride, k_stride;
+	const int64_t *batch; /* strides */
+	int batch_axes;
+} dvti_cuda_mm_side;
+
+/* One tile shape, and the fraction of the GPU's arithmetic throughput that it reaches, 0 to 1. */
+typedef struct dvti_cuda_mm_tile {
+	int64_t rows, cols;
+	double rate;
+} dvti_cuda_mm_tile;
+
+DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b);
+/* Returns whether the lines, or (along_k) the elements of a line, are contiguous, and all other
+   strides are multiples of `group` elements. */
+DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group);
+/* Sets the tiles and the splits of k for a kernel with tiles of rows x cols. */
+DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits);
+/* Returns the tile, of n, with the shortest expected time, and the number of splits of k. write:
+   the time to write and read one element of a partial result. */
+DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
+								const dvti_cuda_mm_tile *tiles, int n, double write,
+								int64_t *splits);
+
+/* ---- cuda_matmul_mma.c ---- */
+/* Plans a product on tensor cores; false: they do not serve it. */
+DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+								dvti_cuda_mm *plan);
+/* Starts a plan of kernels/matmul_wgmma.cu. */
+DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										 const dvti_cuda_mm *plan, dvti_cuda_grid grid);
+
+#endif
+/* ==== end cuda_matmul.h ==== */
+#ifdef DEVTENSOR_LINES
+#line 134 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -31273,7 +31360,7 @@ DVTI_FN const dvti_bucket_transport *dvti_bucket_devices(void);
 #endif
 /* ==== end dvt_buckets.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 141 "src/devtensor_spine.h"
+#line 142 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -31389,7 +31476,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 144 "src/devtensor_spine.h"
+#line 145 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -31471,6 +31558,8 @@ static bool dvti_cuda_resolve_driver(dvti_cuda_state *s, void *library) {
 	if (!symbol)
 		symbol = dvti_library_symbol(library, "cuEventElapsedTime");
 	memcpy(&s->driver.elapsed, &symbol, sizeof symbol);
+	symbol = dvti_library_symbol(library, "cuTensorMapEncodeTiled");
+	memcpy(&s->driver.cuTensorMapEncodeTiled, &symbol, sizeof symbol);
 	return true;
 }
 
@@ -31790,6 +31879,15 @@ DVTI_FN bool dvti_nvrtc_find(int driver, char *why, size_t size) {
 	return usable;
 }
 
+DVTI_FN int dvti_nvrtc_major(void) {
+	char why[600];
+	int major = 0, minor = 0;
+	if (!dvti_nvrtc_find(dvti_cuda_driver_version(), why, sizeof why) ||
+		dvti_nvrtc_the_search.rtc.nvrtcVersion(&major, &minor) != 0)
+		return 0;
+	return major;
+}
+
 DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 	char why[600];
 	if (dvti_nvrtc_find(dvti_cuda_driver_version(), why, sizeof why))
@@ -31975,14 +32073,14 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device physical) {
 #line 10 "src/3_cuda/jit/dvt_cuda_cache.c"
 #endif
 
-DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source) {
+DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, dvti_cuda_family family, const char *source) {
 	static const char version[] = DVT_VERSION_STRING;
 	dvti_cuda_key key;
 	uint64_t text[2], head[8];
 	dvti_hash128(source, strlen(source), text);
 	memset(head, 0, sizeof head);
 	head[0] = (uint64_t)cc;
-	head[1] = fuse;
+	head[1] = (uint64_t)dvti_cuda_fuses(family) | (uint64_t)dvti_cuda_exact(family) << 1;
 	head[2] = 1; /* version of the options of dvti_cuda_compile; increment on a change */
 	head[3] = text[0];
 	head[4] = text[1];
@@ -32283,7 +32381,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4093], part1[546], end[1];
+    char part0[4091], part1[653], end[1];
 } dvti_cuda_text_args_h = {
 "#line 1 \"args.h\"\n\n\n\n"
 "#ifndef DVTI_KERNEL_ARGS_H\n"
@@ -32387,7 +32485,12 @@ static const struct {
 	"const void *mask;\n"
 	"int64_t team;\n"
 	"int64_t a_lies, b_lies;\n"
-"} dvti_kmatmul;\n\n\n\n"
+"} dvti_kmatmul;\n\n\n"
+"typedef struct dvti_kwgmma {\n"
+	"uint64_t a[16], b[16];\n"
+	"dvti_kmatmul p;\n"
+	"int64_t padding[6];\n"
+"} dvti_kwgmma;\n\n\n\n"
 "typedef struct dvti_kconv {\n"
 	"const void *x, *w, *y,\n"
 		"*bias;\n"
@@ -32466,13 +32569,13 @@ static const struct {
 	"double f0, f1, f2;\n"
 	"int64_t low, span;\n"
 	"int64_t step;\n"
-	"const int64_t *starts;\n"
+	"const int64_t *starts;\n",
 	"uint64_t *keys;\n"
 	"int64_t *values;\n"
 	"int *left;\n"
 	"int64_t rounds;\n"
 "} dvti_krandom;\n\n\n\n"
-"#define DVTI_KOPT_WORDS 440\n",
+"#define DVTI_KOPT_WORDS 440\n"
 "#define DVTI_KOPT_ROWS 4\n"
 "#define DVTI_KOPT_ROW_BIT 56\n\n"
 "typedef struct dvti_koptimizer {\n"
@@ -34845,11 +34948,12 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4059], part1[4080], part2[2425], end[1];
+    char part0[4054], part1[4091], part2[364], end[1];
 } dvti_cuda_text_matmul_mma_cu = {
 "#line 1 \"matmul_mma.cu\"\n"
-"#line 36\n"
-"#define LINES (LARGE ? 128 : 64)\n"
+"#line 37\n"
+"#define LARGE (ROWS == 128)\n"
+"#define LINES ROWS\n"
 "#define STAGES (LARGE ? 3 : 4)\n"
 "#define WARP_LINES (LINES / 2)\n"
 "#define THREADS 128\n"
@@ -34858,24 +34962,12 @@ static const struct {
 "#define DEPTH (64 / BYTES)\n"
 "#define STEP (32 / BYTES)\n"
 "#define SIDE (LINES * 64)\n"
-"#define ACROSS (LINES * BYTES / 16)\n\n"
-"typedef dvti_stored<D>::type dvti_mma_element;\n\n\n"
-"struct dvti_mma_place {\n"
-	"int64_t a, b, out, row, col, k, k_end;\n"
-"};\n\n\n\n"
-"__device__ inline dvti_mma_place dvti_mma_locate(const dvti_kmatmul &p, int64_t job) {\n"
-	"dvti_mma_place at;\n"
-	"const int64_t tiles = p.row_tiles * p.col_tiles, tile = job % tiles, piece = job / tiles;\n"
-	"const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles),\n"
-				  "rest = tile % (8 * p.col_tiles);\n"
-	"const int64_t rows = p.row_tiles - band * 8 < 8 ? p.row_tiles - band * 8 : 8;\n"
-	"int64_t batch = piece / p.splits;\n"
-	"at.row = (band * 8 + rest % rows) * LINES;\n"
-	"at.col = rest / rows * LINES;\n"
-	"at.k = split * p.chunk;\n"
-	"at.k_end = at.k + p.chunk < p.k ? at.k + p.chunk : p.k;\n"
-	"at.out = (split * p.batches + batch) * p.n * p.m;\n"
-	"at.a = at.b = 0;\n"
+"#define ACROSS (LINES * BYTES / 16)\n\n\n\n"
+"struct dvti_mma_operands {\n"
+	"int64_t a, b;\n"
+"};\n\n"
+"__device__ inline dvti_mma_operands dvti_mma_batch(const dvti_kmatmul &p, int64_t batch) {\n"
+	"dvti_mma_operands at = {0, 0};\n"
 	"for (int axis = (int)p.ndim - 1; axis >= 0; axis--) {\n"
 		"const int64_t index = batch % p.dim[axis];\n"
 		"at.a += index * p.a_batch[axis];\n"
@@ -34901,7 +34993,7 @@ static const struct {
 	"static __device__ inline int chunk() { return (int)threadIdx.x % (ALONG_K ? 4 : ACROSS); }\n"
 "};\n\n\n\n"
 "template <bool ALONG_K>\n"
-"__device__ inline void dvti_mma_fetch(unsigned stage, const dvti_mma_element *from, int64_t stride,\n"
+"__device__ inline void dvti_mma_fetch(unsigned stage, const dvti_mm_element *from, int64_t stride,\n"
 									  "int lines, int64_t depth, const void *any) {\n"
 	"typedef dvti_mma_share<ALONG_K> share;\n"
 	"const int left = depth < DEPTH ? (int)depth : DEPTH, chunk = share::chunk();\n"
@@ -34932,7 +35024,7 @@ static const struct {
 	"asm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(v) : \"r\"(at) : \"memory\");\n"
 	"return v;\n"
 "}\n"
-"#line 151\n"
+"#line 139\n"
 "template <bool ALONG_K, bool IS_B>\n"
 "__device__ inline void dvti_mma_fragment(unsigned stage, int first, int line, int step,\n"
 										 "unsigned (&to)[4]) {\n"
@@ -34946,7 +35038,7 @@ static const struct {
 														"(first + line) / 8 + next_line),\n"
 								"to);\n"
 	"else {\n\n\n"
-		"const int lane_terms = lane / 16 ^ lane % 4 * 2;\n",
+		"const int lane_terms = lane / 16 ^ lane % 4 * 2;\n"
 		"stage += first * 4 + lane / 4 % 4 * 4 + (step * STEP + lane % 4) * LINES * 4;\n"
 "#pragma unroll\n"
 		"for (int i = 0; i < 4; i++) {\n"
@@ -34963,7 +35055,7 @@ static const struct {
 "}\n\n"
 "#if D == DVT_F32\n"
 "#define DVTI_MMA \"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32\"\n"
-"#elif D == DVT_BF16\n"
+"#elif D == DVT_BF16\n",
 "#define DVTI_MMA \"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32\"\n"
 "#else\n"
 "#define DVTI_MMA \"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\"\n"
@@ -34991,57 +35083,9 @@ static const struct {
 			"for (int j = 0; j < WARP_LINES / 8; j++)\n"
 				"dvti_mma_add(sum[i][j], x[i], y[j / 2][j % 2 * 2], y[j / 2][j % 2 * 2 + 1]);\n"
 	"}\n"
-"}\n\n\n\n\n"
-"__device__ inline void dvti_mma_store(void *to, float4 v) {\n"
-	"asm volatile(\"st.global.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"l\"(dvti_global(to)), \"f\"(v.x),\n"
-				 "\"f\"(v.y), \"f\"(v.z), \"f\"(v.w)\n"
-				 ": \"memory\");\n"
-"}\n\n"
-"__device__ inline void dvti_mma_store(void *to, const float *v) {\n"
-	"float4 four;\n"
-	"four.x = v[0];\n"
-	"four.y = v[1];\n"
-	"four.z = v[2];\n"
-	"four.w = v[3];\n"
-	"dvti_mma_store(to, four);\n"
-"}\n\n"
-"__device__ inline void dvti_mma_store(void *to, const unsigned short *v) {\n"
-	"asm volatile(\"st.global.v2.u32 [%0], {%1, %2};\" ::\"l\"(dvti_global(to)),\n"
-				 "\"r\"((unsigned)v[0] | (unsigned)v[1] << 16),\n"
-				 "\"r\"((unsigned)v[2] | (unsigned)v[3] << 16)\n"
-				 ": \"memory\");\n"
-"}\n\n\n\n"
-"__device__ inline dvti_mma_element dvti_mma_result(const dvti_kmatmul &p, int64_t at, int64_t col,\n"
-												   "float sum) {\n"
-	"if (p.splits > 1 || col >= p.m || (p.mask && dvti_load_global<D, float>(p.mask, at) == 0))\n"
-		"return dvti_narrow<D>(0.0f);\n"
-	"return dvti_epilogue<D>(sum, p.bias, col * p.bias_step, p.relu);\n"
-"}\n\n\n\n\n"
-"__device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int64_t col,\n"
-										 "float4 four) {\n"
-	"const float v[4] = {four.x, four.y, four.z, four.w};\n"
-	"dvti_mma_element narrow[4];\n"
-"#pragma unroll\n"
-	"for (int i = 0; i < 4; i++)\n"
-		"narrow[i] = dvti_mma_result(p, at + i, col + i, v[i]);\n"
-	"if (p.wide) {\n"
-		"if (p.splits > 1)\n"
-			"dvti_mma_store((float *)p.partial + at, four);\n"
-		"else\n"
-			"dvti_mma_store((dvti_mma_element *)p.out + at, narrow);\n"
-		"return;\n"
-	"}\n"
-"#pragma unroll\n"
-	"for (int i = 0; i < 4; i++)\n"
-		"if (col + i >= p.m)\n"
-			"return;\n"
-		"else if (p.splits > 1)\n"
-			"((float *)p.partial)[at + i] = v[i];\n"
-		"else\n"
-			"((dvti_mma_element *)p.out)[at + i] = narrow[i];\n"
-"}\n\n\n\n\n"
+"}\n\n\n\n\n\n"
 "#define PITCH (LINES + 8)\n\n"
-"__device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mma_place &at, float *rows,\n"
+"__device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mm_place &at, float *rows,\n"
 									"int warp,\n"
 									"const float (&sum)[WARP_LINES / 16][WARP_LINES / 8][4]) {\n"
 	"const int lane = (int)threadIdx.x % 32;\n"
@@ -35062,11 +35106,11 @@ static const struct {
 		"}\n"
 		"__syncthreads();\n"
 "#pragma unroll 2\n"
-		"for (int id = (int)threadIdx.x; id < WARP_LINES * LINES / 4; id += THREADS) {\n",
+		"for (int id = (int)threadIdx.x; id < WARP_LINES * LINES / 4; id += THREADS) {\n"
 			"const int line = id / (LINES / 4), c = id % (LINES / 4) * 4;\n"
 			"const int64_t row = at.row + half * WARP_LINES + line, col = at.col + c;\n"
 			"if (row < p.n && col < p.m)\n"
-				"dvti_mma_put_four(p, at.out + row * p.m + col, col,\n"
+				"dvti_mm_put_four(p, at.out + row * p.m + col, col,\n"
 								  "*(const float4 *)(rows + line * PITCH + c));\n"
 		"}\n"
 	"}\n"
@@ -35080,7 +35124,8 @@ static const struct {
 	"const unsigned shared = (unsigned)__cvta_generic_to_shared(&tiles[0][0][0]);\n"
 	"if (job >= p.jobs)\n"
 		"return;\n"
-	"const dvti_mma_place at = dvti_mma_locate(p, job);\n"
+	"const dvti_mm_place at = dvti_mm_locate(p, job);\n"
+	"const dvti_mma_operands from = dvti_mma_batch(p, at.batch);\n"
 	"const int64_t a_stride = A_ALONG_K ? p.a_row : p.a_k, b_stride = B_ALONG_K ? p.b_col : p.b_k;\n"
 	"const int64_t a_step = A_ALONG_K ? DEPTH : DEPTH * p.a_k,\n"
 				  "b_step = B_ALONG_K ? DEPTH : DEPTH * p.b_k;\n"
@@ -35088,10 +35133,10 @@ static const struct {
 	"const int cols = p.m - at.col < LINES ? (int)(p.m - at.col) : LINES;\n"
 	"typedef dvti_mma_share<A_ALONG_K> a_share;\n"
 	"typedef dvti_mma_share<B_ALONG_K> b_share;\n"
-	"const dvti_mma_element *a = (const dvti_mma_element *)p.a + at.a + at.row * p.a_row +\n"
+	"const dvti_mm_element *a = (const dvti_mm_element *)p.a + from.a + at.row * p.a_row +\n"
 								"at.k * p.a_k + a_share::outer() * a_stride +\n"
 								"a_share::chunk() * CHUNK;\n"
-	"const dvti_mma_element *b = (const dvti_mma_element *)p.b + at.b + at.col * p.b_col +\n"
+	"const dvti_mm_element *b = (const dvti_mm_element *)p.b + from.b + at.col * p.b_col +\n"
 								"at.k * p.b_k + b_share::outer() * b_stride +\n"
 								"b_share::chunk() * CHUNK;\n"
 	"int64_t to_fetch = at.k_end - at.k, to_compute = to_fetch;\n"
@@ -35108,7 +35153,7 @@ static const struct {
 			"dvti_mma_fetch<B_ALONG_K>(stage + SIDE, b, b_stride, cols, to_fetch, p.b);\n"
 			"a += a_step;\n"
 			"b += b_step;\n"
-			"to_fetch -= DEPTH;\n"
+			"to_fetch -= DEPTH;\n",
 			"filled = filled + 1 == STAGES ? 0 : filled + 1;\n"
 		"}\n"
 		"asm volatile(\"cp.async.commit_group;\" ::\n"
@@ -35121,6 +35166,241 @@ static const struct {
 		"}\n"
 	"}\n"
 	"dvti_mma_put(p, at, (float *)&tiles[0][0][0], warp, sum);\n"
+"}\n",
+""};
+static const struct {
+    char part0[2299], end[1];
+} dvti_cuda_text_matmul_tiles_cu = {
+"#line 1 \"matmul_tiles.cu\"\n\n\n\n"
+"typedef dvti_stored<D>::type dvti_mm_element;\n\n\n"
+"struct dvti_mm_place {\n"
+	"int64_t batch, out, row, col, k, k_end;\n"
+"};\n\n\n\n"
+"__device__ inline dvti_mm_place dvti_mm_locate(const dvti_kmatmul &p, int64_t job) {\n"
+	"dvti_mm_place at;\n"
+	"const int64_t tiles = p.row_tiles * p.col_tiles, tile = job % tiles, piece = job / tiles;\n"
+	"const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles),\n"
+				  "rest = tile % (8 * p.col_tiles);\n"
+	"const int64_t rows = p.row_tiles - band * 8 < 8 ? p.row_tiles - band * 8 : 8;\n"
+	"at.batch = piece / p.splits;\n"
+	"at.row = (band * 8 + rest % rows) * ROWS;\n"
+	"at.col = rest / rows * COLS;\n"
+	"at.k = split * p.chunk;\n"
+	"at.k_end = at.k + p.chunk < p.k ? at.k + p.chunk : p.k;\n"
+	"at.out = (split * p.batches + at.batch) * p.n * p.m;\n"
+	"return at;\n"
+"}\n\n\n\n\n"
+"__device__ inline void dvti_mm_store(void *to, float4 v) {\n"
+	"asm volatile(\"st.global.v4.f32 [%0], {%1, %2, %3, %4};\" ::\"l\"(dvti_global(to)), \"f\"(v.x),\n"
+				 "\"f\"(v.y), \"f\"(v.z), \"f\"(v.w)\n"
+				 ": \"memory\");\n"
+"}\n\n"
+"__device__ inline void dvti_mm_store(void *to, const float *v) {\n"
+	"float4 four;\n"
+	"four.x = v[0];\n"
+	"four.y = v[1];\n"
+	"four.z = v[2];\n"
+	"four.w = v[3];\n"
+	"dvti_mm_store(to, four);\n"
+"}\n\n"
+"__device__ inline void dvti_mm_store(void *to, const unsigned short *v) {\n"
+	"asm volatile(\"st.global.v2.u32 [%0], {%1, %2};\" ::\"l\"(dvti_global(to)),\n"
+				 "\"r\"((unsigned)v[0] | (unsigned)v[1] << 16),\n"
+				 "\"r\"((unsigned)v[2] | (unsigned)v[3] << 16)\n"
+				 ": \"memory\");\n"
+"}\n\n\n\n"
+"__device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &p, int64_t at, int64_t col,\n"
+												   "float sum) {\n"
+	"if (p.splits > 1 || col >= p.m || (p.mask && dvti_load_global<D, float>(p.mask, at) == 0))\n"
+		"return dvti_narrow<D>(0.0f);\n"
+	"return dvti_epilogue<D>(sum, p.bias, col * p.bias_step, p.relu);\n"
+"}\n\n\n\n\n"
+"__device__ inline void dvti_mm_put_four(const dvti_kmatmul &p, int64_t at, int64_t col,\n"
+										 "float4 four) {\n"
+	"const float v[4] = {four.x, four.y, four.z, four.w};\n"
+	"dvti_mm_element narrow[4];\n"
+"#pragma unroll\n"
+	"for (int i = 0; i < 4; i++)\n"
+		"narrow[i] = dvti_mm_result(p, at + i, col + i, v[i]);\n"
+	"if (p.wide) {\n"
+		"if (p.splits > 1)\n"
+			"dvti_mm_store((float *)p.partial + at, four);\n"
+		"else\n"
+			"dvti_mm_store((dvti_mm_element *)p.out + at, narrow);\n"
+		"return;\n"
+	"}\n"
+"#pragma unroll\n"
+	"for (int i = 0; i < 4; i++)\n"
+		"if (col + i >= p.m)\n"
+			"return;\n"
+		"else if (p.splits > 1)\n"
+			"((float *)p.partial)[at + i] = v[i];\n"
+		"else\n"
+			"((dvti_mm_element *)p.out)[at + i] = narrow[i];\n"
+"}\n",
+""};
+static const struct {
+    char part0[4093], part1[1708], end[1];
+} dvti_cuda_text_matmul_wgmma_cu = {
+"#line 1 \"matmul_wgmma.cu\"\n"
+"#line 33\n"
+"#define DEPTH 64\n"
+"#define BOX 8192\n"
+"#define STAGE ((ROWS + COLS) / 64 * BOX)\n"
+"#define STAGES (COLS == 256 ? 4 : 6)\n"
+"#define WARPS 8\n"
+"#define ROWS_BYTES (16 * 64 * 4)\n\n"
+"alignas(1024) extern __shared__ unsigned char dvti_wgmma_shared[];\n\n"
+"struct alignas(64) dvti_wgmma_args {\n"
+	"dvti_kwgmma of;\n"
+"};\n"
+"static_assert(sizeof(dvti_wgmma_args) == sizeof(dvti_kwgmma), \"the host's padding\");\n\n\n"
+"struct dvti_wgmma_ring {\n"
+	"int stage;\n"
+	"unsigned parity;\n"
+	"__device__ inline void next() {\n"
+		"if (++stage == STAGES) {\n"
+			"stage = 0;\n"
+			"parity ^= 1;\n"
+		"}\n"
+	"}\n"
+"};\n\n\n"
+"__device__ inline unsigned dvti_wgmma_barrier(unsigned shared, int stage, bool empty) {\n"
+	"return shared + STAGES * STAGE + WARPS * ROWS_BYTES + (empty * STAGES + stage) * 8;\n"
+"}\n\n"
+"__device__ inline void dvti_wgmma_wait(unsigned barrier, unsigned parity) {\n"
+	"unsigned done;\n"
+	"do\n"
+		"asm volatile(\"{\\n.reg .pred p;\\n\"\n"
+					 "\"mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\\n\"\n"
+					 "\"selp.u32 %0, 1, 0, p;\\n}\"\n"
+					 ": \"=r\"(done)\n"
+					 ": \"r\"(barrier), \"r\"(parity)\n"
+					 ": \"memory\");\n"
+	"while (!done);\n"
+"}\n\n\n"
+"template <bool ALONG_K>\n"
+"__device__ inline void dvti_wgmma_box(unsigned to, const void *map, int line, int k, int batch,\n"
+									  "unsigned barrier) {\n"
+	"asm volatile(\"cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes \"\n"
+				 "\"[%0], [%1, {%2, %3, %4}], [%5];\" ::\"r\"(to),\n"
+				 "\"l\"(map), \"r\"(ALONG_K ? k : line), \"r\"(ALONG_K ? line : k), \"r\"(batch),\n"
+				 "\"r\"(barrier)\n"
+				 ": \"memory\");\n"
+"}\n\n"
+"__device__ inline void dvti_wgmma_copy(const dvti_kwgmma &of, unsigned shared) {\n"
+	"const dvti_kmatmul &p = of.p;\n"
+	"dvti_wgmma_ring at = {0, 1};\n"
+	"for (int64_t job = blockIdx.x; job < p.jobs; job += gridDim.x) {\n"
+		"const dvti_mm_place tile = dvti_mm_locate(p, job);\n"
+		"const int a_batch = p.a_batch[0] ? (int)tile.batch : 0,\n"
+				  "b_batch = p.b_batch[0] ? (int)tile.batch : 0;\n"
+		"for (int k = (int)tile.k; k < tile.k_end; k += DEPTH, at.next()) {\n"
+			"const unsigned stage = shared + at.stage * STAGE,\n"
+						   "full = dvti_wgmma_barrier(shared, at.stage, false);\n"
+			"dvti_wgmma_wait(dvti_wgmma_barrier(shared, at.stage, true), at.parity);\n"
+			"asm volatile(\"mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;\" ::\"r\"(full),\n"
+						 "\"r\"(STAGE)\n"
+						 ": \"memory\");\n"
+"#pragma unroll\n"
+			"for (int i = 0; i < (ROWS + COLS) / 64; i++)\n"
+				"if (i < ROWS / 64)\n"
+					"dvti_wgmma_box<A_ALONG_K>(stage + i * BOX, of.a, (int)tile.row + i * 64, k,\n"
+											  "a_batch, full);\n"
+				"else\n"
+					"dvti_wgmma_box<B_ALONG_K>(stage + i * BOX, of.b,\n"
+											  "(int)tile.col + i * 64 - ROWS, k, b_batch, full);\n"
+		"}\n"
+	"}\n"
+"}\n"
+"#line 118\n"
+"__device__ inline uint64_t dvti_wgmma_matrix(unsigned at) {\n"
+	"return (uint64_t)1 << 62 | (uint64_t)(1024 / 16) << 32 | BOX / 16 << 16 | at / 16;\n"
+"}\n\n\n"
+"__device__ inline void dvti_wgmma_stage(unsigned stage, int group, bool adds,\n"
+										"float (&sum)[COLS / 2]) {\n"
+	"const uint64_t a = dvti_wgmma_matrix(stage + group * BOX),\n"
+				   "b = dvti_wgmma_matrix(stage + ROWS / 64 * BOX);\n"
+	"asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
+"#pragma unroll\n"
+	"for (int step = 0; step < DEPTH / 16; step++)\n"
+		"asm volatile(\"{\\n.reg .pred p;\\n\" MULTIPLY \"}\"\n"
+					 ": SUMS\n"
+					 ": \"l\"(a + step * (A_ALONG_K ? 32 : 2048) / 16),\n"
+					   "\"l\"(b + step * (B_ALONG_K ? 32 : 2048) / 16), \"r\"((int)(adds || step)));\n"
+	"asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n"
+"}\n\n\n\n\n"
+"__device__ inline void dvti_wgmma_put(const dvti_kmatmul &p, const dvti_mm_place &at, int warp,\n"
+									  "const float (&sum)[COLS / 2]) {\n"
+	"const int lane = (int)threadIdx.x % 32;\n"
+	"float *rows = (float *)(dvti_wgmma_shared + STAGES * STAGE + warp * ROWS_BYTES);\n"
+"#pragma unroll\n"
+	"for (int c = 0; c < COLS; c += 64) {\n"
+"#pragma unroll\n"
+		"for (int j = 0; j < 8; j++) {\n"
+			"const float *v = &sum[c / 2 + j * 4];\n"
+			"float *to = rows + lane / 4 * 64 + (j ^ lane / 4 % 4) * 8 + lane % 4 * 2;\n"
+			"*(float2 *)to = make_float2(v[0], v[1]);\n"
+			"*(float2 *)(to + 8 * 64) = make_float2(v[2], v[3]);\n"
+		"}\n"
+		"__syncwarp();\n"
+"#pragma unroll 1\n"
+		"for (int line = lane / 16; line < 16; line += 2) {\n"
+			"const int64_t row = at.row + warp * 16 + line, col = at.col + c + lane % 16 * 4;\n"
+			"if (row < p.n && col < p.m)\n"
+				"dvti_mm_put_four(p, at.out + row * p.m + col, col,\n"
+								 "*(const float4 *)(rows + line * 64 +\n"
+												   "(lane % 16 * 4 ^ line % 4 * 8)));\n"
+		"}\n"
+		"__syncwarp();\n"
+	"}\n"
+"}\n\n"
+"__device__ inline void dvti_wgmma_release(unsigned shared, int stage) {\n"
+	"if (threadIdx.x % 32 == 0)\n",
+		"asm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(\n"
+						 "dvti_wgmma_barrier(shared, stage, true))\n"
+					 ": \"memory\");\n"
+"}\n\n"
+"__device__ inline void dvti_wgmma_multiply(const dvti_kmatmul &p, unsigned shared, int warp) {\n"
+	"dvti_wgmma_ring at = {0, 0};\n"
+	"float sum[COLS / 2] = {};\n"
+	"for (int64_t job = blockIdx.x; job < p.jobs; job += gridDim.x) {\n"
+		"const dvti_mm_place tile = dvti_mm_locate(p, job);\n"
+		"int before = -1;\n"
+		"for (int64_t k = tile.k; k < tile.k_end; k += DEPTH, at.next()) {\n"
+			"dvti_wgmma_wait(dvti_wgmma_barrier(shared, at.stage, false), at.parity);\n"
+			"dvti_wgmma_stage(shared + at.stage * STAGE, warp / 4, before >= 0, sum);\n"
+			"asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n"
+			"if (before >= 0)\n"
+				"dvti_wgmma_release(shared, before);\n"
+			"before = at.stage;\n"
+		"}\n"
+		"asm volatile(\"wgmma.wait_group.sync.aligned 0;\" : SUMS::\"memory\");\n"
+		"dvti_wgmma_release(shared, before);\n"
+		"dvti_wgmma_put(p, tile, warp, sum);\n"
+	"}\n"
+"}\n\n"
+"extern \"C\" __global__ void __launch_bounds__(WARPS * 32 + 128, 1)\n"
+	"dvti_matmul_wgmma(const __grid_constant__ dvti_wgmma_args args) {\n"
+	"const unsigned shared = (unsigned)__cvta_generic_to_shared(dvti_wgmma_shared);\n"
+	"const int warp = (int)threadIdx.x / 32;\n"
+	"if (threadIdx.x == 0) {\n"
+		"for (int i = 0; i < 2 * STAGES; i++)\n"
+			"asm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(\n"
+							 "dvti_wgmma_barrier(shared, i, false)),\n"
+						 "\"r\"(i < STAGES ? 1 : WARPS)\n"
+						 ": \"memory\");\n"
+		"asm volatile(\"fence.mbarrier_init.release.cluster;\\nfence.proxy.async;\" ::: \"memory\");\n"
+	"}\n"
+	"__syncthreads();\n"
+	"if (warp < WARPS) {\n"
+		"asm volatile(\"setmaxnreg.inc.sync.aligned.u32 232;\");\n"
+		"dvti_wgmma_multiply(args.of.p, shared, warp);\n"
+	"} else {\n"
+		"asm volatile(\"setmaxnreg.dec.sync.aligned.u32 40;\");\n"
+		"if (threadIdx.x == WARPS * 32)\n"
+			"dvti_wgmma_copy(args.of, shared);\n"
+	"}\n"
 "}\n",
 ""};
 static const struct {
@@ -37792,6 +38072,10 @@ DVTI_FN void dvti_cuda_add_conv_patch(dvti_text *text) {
 	DVTI_CUDA_ADD(text, conv_patch_cu);
 }
 
+DVTI_FN void dvti_cuda_add_matmul_tiles(dvti_text *text) {
+	DVTI_CUDA_ADD(text, matmul_tiles_cu);
+}
+
 /* A family's function is the only reference to its text. */
 #define DVTI_CUDA_WRITE(name, fuse) \
 	DVTI_FN void dvti_cuda_write_##name(uint64_t variant, dvti_text *text) { \
@@ -38011,7 +38295,8 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char
 						 "new; install an older CUDA toolkit too, and name its libnvrtc in "
 						 "DEVTENSOR_NVRTC_PATH",
 						 function, cc / 10, cc % 10);
-	snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", known == cc ? "sm" : "compute", known);
+	snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d%s", known == cc ? "sm" : "compute", known,
+			 dvti_cuda_exact(family) ? "a" : "");
 	options[n++] = arch;
 	options[n++] = "--std=c++17";
 	options[n++] = "-default-device";
@@ -38072,6 +38357,10 @@ DVTI_FN bool dvti_cuda_fuses(dvti_cuda_family family) {
 	static const bool fuses[] = {DVTI_CUDA_FAMILY_TABLE(DVTI_CUDA_FUSE)};
 #undef DVTI_CUDA_FUSE
 	return fuses[family];
+}
+
+DVTI_FN bool dvti_cuda_exact(dvti_cuda_family family) {
+	return family == DVTI_CUDA_FAMILY_matmul_wgmma;
 }
 
 /* ---- images ---- */
@@ -38160,7 +38449,7 @@ static bool dvti_cuda_image_refused(dvti_cu_result result) {
 static dvt_status dvti_cuda_load_source(dvti_cuda_physical *physical, dvti_cuda_family family,
 										const char *function, const char *source,
 										dvti_cu_module *module) {
-	dvti_cuda_key key = dvti_cuda_key_of(physical->cc, dvti_cuda_fuses(family), source);
+	dvti_cuda_key key = dvti_cuda_key_of(physical->cc, family, source);
 	const dvti_cuda_image *image;
 	dvti_cu_result result = DVTI_CU_OK;
 	bool fresh;
@@ -38270,7 +38559,6 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *fu
 DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *function,
 									 dvti_cuda_program program) {
 	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
-	const bool fuse = dvti_cuda_fuses(program.family);
 	const dvti_cuda_image *image;
 	char *source;
 	double began, compiled;
@@ -38287,8 +38575,9 @@ DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *f
 	dvti_mutex_lock(&registry->lock);
 	began = dvti_now();
 	compiled = registry->stats.compile_seconds;
-	status = dvti_cuda_image_get(physical->cc, program.family, function, source,
-								 dvti_cuda_key_of(physical->cc, fuse, source), &image, &known);
+	status =
+		dvti_cuda_image_get(physical->cc, program.family, function, source,
+							dvti_cuda_key_of(physical->cc, program.family, source), &image, &known);
 	registry->stats.load_seconds +=
 		dvti_now() - began - (registry->stats.compile_seconds - compiled);
 	dvti_mutex_unlock(&registry->lock);
@@ -42109,43 +42398,15 @@ DVTI_FN int64_t dvti_cuda_plan_index(const dvti_cuda_gpu *gpu, dvti_launch *laun
 }
 /* ==== end cuda_index.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
-/* Matrix products: kernel matmul (kernels/matmul.cu, and kernels/matmul_mma.cu where tensor cores
-   can be used). All choices depend on the launch and the GPU alone, so the same product gives the
-   same bits every time. */
+/* Matrix products: kernel matmul (kernels/matmul.cu, and cuda_matmul_mma.c where tensor cores can
+   be used). All choices depend on the launch and the GPU alone, so the same product gives the same
+   bits every time. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cuda/launch/cuda_matmul.c"
 #endif
 
-/* The plan of a launch, without its workspace. */
-typedef struct dvti_cuda_mm {
-	dvti_cuda_program program;
-	const char *entry;
-	int threads;
-	int64_t shared;
-	int64_t partial; /* bytes of one element of a partial result */
-	dvti_kmatmul args;
-} dvti_cuda_mm;
-
-/* An operand as the kernels see it: lines (rows of a, columns of b) and k. */
-typedef struct dvti_cuda_mm_side {
-	const void *data;
-	dvt_dtype dtype;
-	int64_t lines, k, line_stride, k_stride;
-	const int64_t *batch; /* strides */
-	int batch_axes;
-} dvti_cuda_mm_side;
-
-/* One tile shape, and the fraction of the GPU's arithmetic throughput that it reaches, 0 to 1. */
-typedef struct dvti_cuda_mm_tile {
-	int64_t rows, cols;
-	double rate;
-} dvti_cuda_mm_tile;
-
 /* The kernels of matmul.cu, by its KIND. */
 enum { DVTI_MM_SMALL, DVTI_MM_MEDIUM, DVTI_MM_LARGE, DVTI_MM_ROWS, DVTI_MM_COLUMNS, DVTI_MM_SUM };
-
-/* Splits of k begin at multiples of this, a multiple of every kernel's step along k. */
-#define DVTI_MM_CHUNK 64
 
 /* Returns the size of the type in which operands are staged and summed. Narrow integers wrap alike
    in 32 bits. */
@@ -42174,7 +42435,7 @@ DVTI_FN void dvti_cuda_describe_matmul(uint64_t variant, dvti_text *text) {
 					  (int)(variant >> 11 & 3));
 }
 
-static dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {
+DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {
 	const dvti_kmatmul *p = &plan->args;
 	dvti_cuda_mm_side side;
 	side.data = b ? p->b : p->a;
@@ -42188,9 +42449,7 @@ static dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtyp
 	return side;
 }
 
-/* Returns whether the lines, or (along_k) the elements of a line, are contiguous, and all other
-   strides are multiples of `group` elements. */
-static bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group) {
+DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group) {
 	int64_t along = along_k ? side->k_stride : side->line_stride;
 	int64_t across = along_k ? side->line_stride : side->k_stride;
 	int64_t across_extent = along_k ? side->lines : side->k;
@@ -42254,8 +42513,7 @@ static void dvti_cuda_mm_swap(dvti_kmatmul *p) {
 	}
 }
 
-/* Sets the tiles and the splits of k for a kernel with tiles of rows x cols. */
-static void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits) {
+DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits) {
 	dvti_kmatmul *p = &plan->args;
 	p->row_tiles = (p->n - 1) / rows + 1;
 	p->col_tiles = (p->m - 1) / cols + 1;
@@ -42268,13 +42526,12 @@ static void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, 
 	p->jobs = p->row_tiles * p->col_tiles * p->splits * p->batches;
 }
 
-/* Returns the tile, of n, with the shortest expected time, and the number of splits of k. The unit
-   of time is one multiplication of one multiprocessor. A full round of the GPU takes the time of
-   one tile plus the cost of starting it. Partial results are written and read again, by one more
-   kernel. write: the time to write and read one element of a partial result. */
-static int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
-							   const dvti_cuda_mm_tile *tiles, int n, double write,
-							   int64_t *splits) {
+/* The unit of time is one multiplication of one multiprocessor. A full round of the GPU takes the
+   time of one tile plus the cost of starting it. Partial results are written and read again, by one
+   more kernel. */
+DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
+								const dvti_cuda_mm_tile *tiles, int n, double write,
+								int64_t *splits) {
 	const dvti_kmatmul *p = &plan->args;
 	const double processors = dvti_cuda_physical_of(gpu)->processors;
 	const double results = (double)p->n * (double)p->m * (double)p->batches;
@@ -42373,56 +42630,6 @@ static void dvti_cuda_mm_columns(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, d
 	plan->threads = 256;
 }
 
-/* ---- tensor cores (kernels/matmul_mma.cu) ---- */
-DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
-	dvti_text_add(text, "#define D %d\n#define LARGE %d\n", (int)(variant & 15),
-				  (int)(variant >> 4 & 1));
-	dvti_text_add(text, "#define A_ALONG_K %d\n#define B_ALONG_K %d\n", (int)(variant >> 5 & 1),
-				  (int)(variant >> 6 & 1));
-}
-
-/* Decides, in this one place, whether tensor cores compute a product. GPUs before 8.0 lack the
-   instructions (mma of these shapes, cp.async). float32 is rounded to TF32 only if the program has
-   allowed it.
-
-   Memory is copied 16 bytes at a time into shared memory. So the contiguous axis, along k or across
-   it, must begin at a multiple of 16 bytes in every row and every matrix. Copying an operand to
-   align it would take longer than the other kernels. Vectors do not use tensor cores: memory limits
-   them. */
-static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
-								 const dvti_cuda_mm *plan, bool *a_along_k, bool *b_along_k) {
-	dvt_dtype dtype = launch->out[0].dtype;
-	dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
-	dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
-	int64_t group = 16 / dvt_dtype_size(dtype);
-	bool has = dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0]);
-	if (dvti_cuda_physical_of(gpu)->cc < 80 || !has)
-		return false;
-	*a_along_k = dvti_cuda_mm_packed(&a, true, group);
-	*b_along_k = dvti_cuda_mm_packed(&b, true, group);
-	return (*a_along_k || dvti_cuda_mm_packed(&a, false, group)) &&
-		   (*b_along_k || dvti_cuda_mm_packed(&b, false, group));
-}
-
-static bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
-							   dvti_cuda_mm *plan) {
-	static const dvti_cuda_mm_tile tiles[] = {{64, 64, 0.5}, {128, 128, 1}};
-	bool a_along_k, b_along_k;
-	int64_t splits;
-	int large;
-	if (!dvti_cuda_mma_serves(gpu, launch, plan, &a_along_k, &b_along_k))
-		return false;
-	/* Multiplications are about 16x faster than on CUDA cores, so a write costs 16x as many. */
-	large = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 256, &splits);
-	dvti_cuda_mm_divide(plan, tiles[large].rows, tiles[large].cols, splits);
-	plan->program = DVTI_CUDA_PROGRAM(matmul_mma);
-	plan->program.variant = (uint64_t)launch->out[0].dtype | (uint64_t)large << 4 |
-							(uint64_t)a_along_k << 5 | (uint64_t)b_along_k << 6;
-	plan->entry = "dvti_matmul_mma";
-	plan->threads = 128;
-	return true;
-}
-
 /* ---- the plan ---- */
 static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
 							  dvti_cuda_mm *plan) {
@@ -42479,8 +42686,11 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 	grid.z = 1;
 	grid.threads = plan.threads;
 	grid.shared = plan.shared;
-	status =
-		dvti_cuda_start(gpu, launch, plan.program, plan.entry, grid, &plan.args, sizeof plan.args);
+	if (plan.program.family == DVTI_CUDA_FAMILY_matmul_wgmma)
+		status = dvti_cuda_wgmma_start(gpu, launch, &plan, grid);
+	else
+		status = dvti_cuda_start(gpu, launch, plan.program, plan.entry, grid, &plan.args,
+								 sizeof plan.args);
 	if (status != DVT_OK || plan.args.splits == 1)
 		return status;
 	plan.program = DVTI_CUDA_PROGRAM(matmul);
@@ -42489,9 +42699,206 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 						   dvti_cuda_grid_for(gpu, dvti_cuda_view_size(&launch->out[0]), 256, 1),
 						   &plan.args, sizeof plan.args);
 }
+/* ==== end cuda_matmul.c ==== */
+/* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
+/* Matrix products on tensor cores: kernels/matmul_mma.cu (mma.sync) and, on compute capability 9.0,
+   kernels/matmul_wgmma.cu (wgmma and tensor maps). */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/launch/cuda_matmul_mma.c"
+#endif
+
+/* The tiles of both families: mma.sync with 64x64 and 128x128, wgmma with 128x128 and 128x256. By
+   published measurements, wgmma is up to 1.6x faster. */
+static const dvti_cuda_mm_tile dvti_cuda_mma_tiles[] = {
+	{64, 64, 0.5}, {128, 128, 1}, {128, 128, 1.3}, {128, 256, 1.6}};
+
+#define DVTI_MMA_TILES 2 /* the first of wgmma */
+
+static uint64_t dvti_cuda_mma_variant(dvt_dtype dtype, int tile, bool a_along_k, bool b_along_k) {
+	return (uint64_t)dtype | (uint64_t)(tile % DVTI_MMA_TILES) << 4 | (uint64_t)a_along_k << 5 |
+		   (uint64_t)b_along_k << 6;
+}
+
+static void dvti_cuda_describe_mma(uint64_t variant, int first, dvti_text *text) {
+	const dvti_cuda_mm_tile *tile = &dvti_cuda_mma_tiles[first + (int)(variant >> 4 & 1)];
+	dvti_text_add(text, "#define D %d\n#define ROWS %d\n#define COLS %d\n", (int)(variant & 15),
+				  (int)tile->rows, (int)tile->cols);
+	dvti_text_add(text, "#define A_ALONG_K %d\n#define B_ALONG_K %d\n", (int)(variant >> 5 & 1),
+				  (int)(variant >> 6 & 1));
+}
+
+DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
+	dvti_cuda_describe_mma(variant, 0, text);
+	dvti_cuda_add_matmul_tiles(text);
+}
+
+/* Also writes the instruction, which has an operand for each of its accumulators. */
+DVTI_FN void dvti_cuda_describe_matmul_wgmma(uint64_t variant, dvti_text *text) {
+	const int cols = (int)dvti_cuda_mma_tiles[DVTI_MMA_TILES + (int)(variant >> 4 & 1)].cols;
+	const char *dtype = (variant & 15) == DVT_F16 ? "f16" : "bf16";
+	int n = cols / 2, i;
+	dvti_cuda_describe_mma(variant, DVTI_MMA_TILES, text);
+	dvti_text_add(text,
+				  "#define MULTIPLY \"setp.ne.b32 p, %%%d, 0;\\n\" "
+				  "\"wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s {",
+				  n + 2, cols, dtype, dtype);
+	for (i = 0; i < n; i++)
+		dvti_text_add(text, "%s%%%d", i ? ", " : "", i);
+	dvti_text_add(text, "}, %%%d, %%%d, p, 1, 1, %d, %d;\\n\"\n#define SUMS ", n, n + 1,
+				  !(variant >> 5 & 1), !(variant >> 6 & 1));
+	for (i = 0; i < n; i++)
+		dvti_text_add(text, "%s\"+f\"(sum[%d])", i ? ", " : "", i);
+	dvti_text_add(text, "\n");
+	dvti_cuda_add_matmul_tiles(text);
+}
+
+/* Decides, in this one place, whether tensor cores compute a product. GPUs before 8.0 lack the
+   instructions (mma of these shapes, cp.async). float32 is rounded to TF32 only if the program has
+   allowed it.
+
+   Memory is copied 16 bytes at a time into shared memory. So the contiguous axis, along k or across
+   it, must begin at a multiple of 16 bytes in every row and every matrix. Copying an operand to
+   align it would take longer than the other kernels. Vectors do not use tensor cores: memory limits
+   them. */
+static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+								 const dvti_cuda_mm *plan, bool *a_along_k, bool *b_along_k) {
+	dvt_dtype dtype = launch->out[0].dtype;
+	dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
+	dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
+	int64_t group = 16 / dvt_dtype_size(dtype);
+	bool has = dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0]);
+	if (dvti_cuda_physical_of(gpu)->cc < 80 || !has)
+		return false;
+	*a_along_k = dvti_cuda_mm_packed(&a, true, group);
+	*b_along_k = dvti_cuda_mm_packed(&b, true, group);
+	return (*a_along_k || dvti_cuda_mm_packed(&a, false, group)) &&
+		   (*b_along_k || dvti_cuda_mm_packed(&b, false, group));
+}
+
+/* An operand as a tensor map: the axis along memory, the one across it, the batch. Strides are in
+   elements, of the last two. */
+typedef struct dvti_cuda_mm_map {
+	int64_t dim[3], stride[2];
+} dvti_cuda_mm_map;
+
+/* Returns false if a tensor map cannot describe the operand. Its strides must be multiples of each
+   other, and of 16 bytes. An operand without an own batch stride has one matrix. */
+static bool dvti_cuda_mm_map_of(const dvti_cuda_mm_side *side, bool along_k, int64_t batches,
+								dvti_cuda_mm_map *map) {
+	const int64_t limit = (int64_t)1 << 38, most = INT32_MAX - 256; /* coordinates have 32 bits */
+	const int64_t group = 16 / dvt_dtype_size(side->dtype);
+	bool batched = side->batch_axes == 1 && side->batch[0] != 0;
+	map->dim[0] = along_k ? side->k : side->lines;
+	map->dim[1] = along_k ? side->lines : side->k;
+	map->dim[2] = batched ? batches : 1;
+	map->stride[0] = along_k ? side->line_stride : side->k_stride;
+	if (map->dim[1] == 1)
+		map->stride[0] = (map->dim[0] + group - 1) / group * group;
+	map->stride[1] = batched ? side->batch[0] : map->dim[1] * map->stride[0];
+	return side->batch_axes <= 1 && map->dim[0] <= most && map->dim[1] <= most &&
+		   map->dim[2] <= most && map->stride[0] >= map->dim[0] && map->stride[0] < limit &&
+		   map->stride[1] < limit && map->stride[1] % map->stride[0] == 0 &&
+		   map->stride[1] / map->stride[0] >= map->dim[1];
+}
+
+/* Returns whether wgmma can compute the product: compute capability 9.0, 16-bit floats, tensor maps
+   of both operands. NVRTC knows it since 12.0, as drivers know tensor maps. */
+static bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
+								   dvt_dtype dtype, bool a_along_k, bool b_along_k) {
+	dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
+	dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
+	dvti_cuda_mm_map map;
+	return dvti_cuda_physical_of(gpu)->cc == 90 && dvti_cuda()->cuTensorMapEncodeTiled &&
+		   dvti_nvrtc_major() != 11 && (dtype == DVT_F16 || dtype == DVT_BF16) &&
+		   plan->args.k > 0 && dvti_cuda_mm_map_of(&a, a_along_k, plan->args.batches, &map) &&
+		   dvti_cuda_mm_map_of(&b, b_along_k, plan->args.batches, &map);
+}
+
+DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+								dvti_cuda_mm *plan) {
+	const dvti_cuda_mm_tile *tiles = dvti_cuda_mma_tiles;
+	const dvt_dtype dtype = launch->out[0].dtype;
+	bool a_along_k, b_along_k, wgmma;
+	int64_t splits;
+	int tile;
+	if (!dvti_cuda_mma_serves(gpu, launch, plan, &a_along_k, &b_along_k))
+		return false;
+	wgmma = dvti_cuda_wgmma_serves(gpu, plan, dtype, a_along_k, b_along_k);
+	/* Multiplications are about 16x faster than on CUDA cores, so a write costs 16x as many. */
+	tile = dvti_cuda_mm_choose(
+		gpu, plan, tiles, wgmma ? DVTI_LENGTH(dvti_cuda_mma_tiles) : DVTI_MMA_TILES, 256, &splits);
+	dvti_cuda_mm_divide(plan, tiles[tile].rows, tiles[tile].cols, splits);
+	wgmma = tile >= DVTI_MMA_TILES;
+	plan->program = wgmma ? DVTI_CUDA_PROGRAM(matmul_wgmma) : DVTI_CUDA_PROGRAM(matmul_mma);
+	plan->program.variant = dvti_cuda_mma_variant(dtype, tile, a_along_k, b_along_k);
+	plan->entry = wgmma ? "dvti_matmul_wgmma" : "dvti_matmul_mma";
+	plan->threads = wgmma ? 384 : 128;
+	/* stages, results and barriers, as the kernel places them; 4 stages of 48 KiB or 6 of 32 */
+	plan->shared = wgmma ? 192 * 1024 + 8 * 16 * 64 * 4 + 12 * 8 : 0;
+	return true;
+}
+
+/* Writes the tensor map of an operand: boxes of 64 x 64 elements, the swizzle of 128 bytes, zeros
+   outside. */
+static dvti_cu_result dvti_cuda_mm_encode(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b,
+										  uint64_t *to) {
+	const bool along_k = plan->program.variant >> (b ? 6 : 5) & 1;
+	const unsigned box[3] = {64, 64, 1}, step[3] = {1, 1, 1};
+	dvti_cuda_mm_side side = dvti_cuda_mm_side_of(plan, dtype, b);
+	dvti_cuda_mm_map map;
+	uint64_t space[24], dim[3], stride[2];
+	uint64_t *at = space + (64 - (uintptr_t)space % 64) / 8; /* at a multiple of 64 bytes */
+	dvti_cu_result result;
+	int i;
+	dvti_cuda_mm_map_of(&side, along_k, plan->args.batches, &map);
+	for (i = 0; i < 3; i++)
+		dim[i] = (uint64_t)map.dim[i];
+	for (i = 0; i < 2; i++)
+		stride[i] = (uint64_t)(map.stride[i] * dvt_dtype_size(dtype));
+	result = dvti_cuda()->cuTensorMapEncodeTiled(
+		at, dtype == DVT_F16 ? DVTI_CU_TENSOR_MAP_FLOAT16 : DVTI_CU_TENSOR_MAP_BFLOAT16, 3,
+		(void *)side.data, dim, stride, box, step, 0, DVTI_CU_TENSOR_MAP_SWIZZLE_128B,
+		DVTI_CU_TENSOR_MAP_PROMOTION_256B, 0);
+	memcpy(to, at, 128);
+	return result;
+}
+
+/* Starts as many blocks as there are multiprocessors; each computes one tile after another. */
+DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										 const dvti_cuda_mm *plan, dvti_cuda_grid grid) {
+	const dvt_dtype dtype = launch->out[0].dtype;
+	dvti_kwgmma args;
+	dvti_cu_function function;
+	const char *call = "cuTensorMapEncodeTiled";
+	void *list[1];
+	dvti_cu_result result;
+	dvt_status status =
+		dvti_cuda_find_function(gpu, launch->name, plan->program, plan->entry, &function);
+	if (status != DVT_OK)
+		return status;
+	memset(&args, 0, sizeof args);
+	args.p = plan->args;
+	result = dvti_cuda_mm_encode(plan, dtype, false, args.a);
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda_mm_encode(plan, dtype, true, args.b);
+	if (result == DVTI_CU_OK) {
+		call = "cuFuncSetAttribute";
+		result = dvti_cuda()->cuFuncSetAttribute(function, DVTI_CU_FUNC_SHARED, (int)grid.shared);
+	}
+	if (result != DVTI_CU_OK)
+		return dvti_cuda_failed(gpu, launch->name, call, result);
+	/* As a list of one argument: ptxas places one that is aligned to 64 bytes at an offset that
+       only the driver knows. */
+	list[0] = &args;
+	result = dvti_cuda()->cuLaunchKernel(
+		function, (unsigned)DVTI_MIN(plan->args.jobs, dvti_cuda_physical_of(gpu)->processors), 1, 1,
+		(unsigned)grid.threads, 1, 1, (unsigned)grid.shared, gpu->compute, list, NULL);
+	return dvti_cuda_failed(gpu, launch->name, "cuLaunchKernel", result);
+}
 
 #undef DVTI_MM_CHUNK
-/* ==== end cuda_matmul.c ==== */
+#undef DVTI_MMA_TILES
+/* ==== end cuda_matmul_mma.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Steps of optimizers (kernels/optimizer.cu). Variant, from the lowest bit: 5 row of the table, 1
    flag, 2 states, 5 x 4 dtypes (weight, three states, gradient), 2 log2 of N. */
@@ -44276,7 +44683,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 188 "src/devtensor_spine.h"
+#line 190 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -56082,7 +56489,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 247 "src/devtensor_spine.h"
+#line 249 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -56213,7 +56620,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 249 "src/devtensor_spine.h"
+#line 251 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -62163,7 +62570,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 271 "src/devtensor_spine.h"
+#line 273 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -63258,7 +63665,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 278 "src/devtensor_spine.h"
+#line 280 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -73990,7 +74397,7 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 #endif
 /* ==== end dvt_buckets.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 326 "src/devtensor_spine.h"
+#line 328 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -74031,7 +74438,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 328 "src/devtensor_spine.h"
+#line 330 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -75237,7 +75644,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 333 "src/devtensor_spine.h"
+#line 335 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -79075,7 +79482,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 349 "src/devtensor_spine.h"
+#line 351 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -79132,7 +79539,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 352 "src/devtensor_spine.h"
+#line 354 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -79663,7 +80070,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 356 "src/devtensor_spine.h"
+#line 358 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

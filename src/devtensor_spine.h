@@ -131,6 +131,7 @@
 #include "3_cuda/driver/dvt_nccl.h"
 #include "3_cuda/device/dvt_cuda_device.h"
 #include "3_cuda/jit/dvt_cuda_jit.h"
+#include "3_cuda/launch/cuda_matmul.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 #include "6_nn/dvt_nn_internal.h"
@@ -174,6 +175,7 @@
 #include "3_cuda/launch/cuda_fill.c"
 #include "3_cuda/launch/cuda_index.c"
 #include "3_cuda/launch/cuda_matmul.c"
+#include "3_cuda/launch/cuda_matmul_mma.c"
 #include "3_cuda/launch/cuda_optimizer.c"
 #include "3_cuda/launch/cuda_order.c"
 #include "3_cuda/launch/cuda_pool.c"

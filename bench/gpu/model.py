@@ -50,7 +50,7 @@ def read(path):
     return rows
 
 
-def limits(kernel, gpu):
+def limits(kernel, gpu, name):
     """Returns the microseconds of each resource of one kernel's launches."""
     spec = GPUS[gpu]
 
@@ -72,7 +72,7 @@ def limits(kernel, gpu):
         "special functions": 2 * n("instructions special") / clocks * rounds,
         "tensor cores": (n("instructions macs16") / spec["macs16"] +
                          n("instructions macs_tf32") / spec["macs_tf32"]) / clocks * rounds /
-                        MMA_SYNC[gpu],
+                        (1 if "wgmma" in name else MMA_SYNC[gpu]),
         "issue": sum(n("instructions " + c) for c in ISSUED) / 4 / clocks * rounds,
     }
 
@@ -94,8 +94,8 @@ def least_time(row, gpu):
 def modeled(row, gpu):
     """Returns the microseconds of the row, and the resource that takes most of them."""
     time, by = 0, {}
-    for _, kernel in row[2]:
-        all_limits = limits(kernel, gpu)
+    for name, kernel in row[2]:
+        all_limits = limits(kernel, gpu, name)
         bound = max(all_limits, key=all_limits.get)
         time += all_limits[bound]
         by[bound] = by.get(bound, 0) + all_limits[bound]

@@ -54,6 +54,8 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function);
 /* Searches for NVRTC once. On failure it returns false and writes the candidates to `why`. `driver`
    is the driver's version: it may refuse the code of a newer NVRTC. */
 DVTI_FN bool dvti_nvrtc_find(int driver, char *why, size_t size);
+/* Returns NVRTC's major version; 0 if there is none. */
+DVTI_FN int dvti_nvrtc_major(void);
 /* Returns the free bytes of a GPU without creating a context; -1 when unknown. */
 DVTI_FN int64_t dvti_nvml_free(dvti_cu_device device);
 
@@ -98,6 +100,7 @@ DVTI_FN dvti_cuda_gpu *dvti_cuda_gpu_of(const dvti_device *device);
     X(scan, false)                                                                                 \
     X(matmul, true)                                                                                \
     X(matmul_mma, true)                                                                            \
+    X(matmul_wgmma, true)                                                                          \
     X(conv, true)                                                                                  \
     X(conv_mma, true)                                                                              \
     X(pool, false)                                                                                 \
@@ -172,6 +175,8 @@ DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
 /* Adds what both families of convolution share. */
 DVTI_FN void dvti_cuda_add_conv_patch(dvti_text *text);
+/* Adds what both families of matrix products on tensor cores share. */
+DVTI_FN void dvti_cuda_add_matmul_tiles(dvti_text *text);
 /* Returns the function `entry` of the program on this GPU, if it is loaded. */
 DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
                                        const char *entry, dvti_cu_function *out);

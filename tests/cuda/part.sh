@@ -61,7 +61,12 @@ compile() { # see run.sh there; by the toolkit's NVRTC, because the test double 
 gpu() { # the tests of one file, against cpu()'s reference loops; a real GPU runs them in full
     export DEVTENSOR_ISA=reference
     [ -z "$ON_GPU" ] || export DVT_TEST_FULL=1
+    [ "$1" != matmul_wgmma ] || export SIMCUDA_CC=90
     script "cuda/test_gpu_$1.c" "$LIBRARY_BUILD/cuda/tests" "test_gpu_$1.c"
+    # Another order of warps that wait for each other.
+    [ -n "$ON_GPU" ] || [ "$1" != matmul_wgmma ] ||
+        script "cuda/test_gpu_$1.c, in random order" env SIMCUDA_POLICY=random SIMCUDA_SEED=5 \
+            "$LIBRARY_BUILD/cuda/tests" "test_gpu_$1.c"
 }
 
 units() { # the unit tests whose behavior depends on the kind of GPU

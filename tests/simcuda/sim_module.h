@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SIM_ABI 2
+#define SIM_ABI 3
 #define SIM_MODULE_SYMBOL "sim_module_export"
 #define SIM_WARP 32
 
@@ -119,6 +119,9 @@ typedef struct sim_driver {
     /* Counts an access. Only modules built with SIMCUDA_COUNT=1 call it, in all state spaces but
        parameters by name. A copy of cp.async is a load and a store, when it begins. */
     void (*count)(sim_thread *, uint64_t address, uint32_t size, sim_access_kind, const sim_site *);
+    /* Suspends the thread until another thread of its block calls unpark, which wakes all. */
+    void (*park)(sim_thread *, const sim_site *);
+    void (*unpark)(sim_thread *);
 } sim_driver;
 
 /* ---- instructions by class, of modules built with SIMCUDA_COUNT=1 ---- */
@@ -135,7 +138,7 @@ typedef enum sim_class {
     SIM_CLASS_EXCHANGE, /* shfl, vote, match, redux */
     SIM_CLASS_MEMORY,   /* loads, stores, atomics, cp.async, ldmatrix */
     SIM_CLASS_CONTROL,  /* branches, calls, barriers, fences */
-    SIM_CLASS_MATRIX,   /* mma */
+    SIM_CLASS_MATRIX,   /* mma, wgmma */
     SIM_CLASS_MACS_16,  /* multiply-adds of mma: of f16 and bf16 */
     SIM_CLASS_MACS_TF32,
     SIM_CLASS_MACS_8,
@@ -161,7 +164,20 @@ typedef struct sim_block {
     uint64_t gridid;       /* %gridid: one number per launch */
     const char *params;    /* the launch's parameters, laid out by sim_kernel.param */
     uint32_t params_size;  /* sim_kernel.params_size */
+    void *async; /* (module) mbarriers, bulk copies, wgmma; sim_module.end_block frees it */
 } sim_block;
+
+/* What cuTensorMapEncodeTiled writes to a CUtensorMap. */
+typedef struct sim_tensor_map {
+    uint64_t mark; /* SIM_TENSOR_MAP_MARK */
+    uint64_t address;
+    uint64_t dim[5], stride[4]; /* strides in bytes, of the axes from the second on */
+    uint16_t box[5];
+    uint8_t element, rank; /* element: bytes */
+    uint8_t swizzle;       /* 1: of 128 bytes; 0: none */
+} sim_tensor_map;
+
+#define SIM_TENSOR_MAP_MARK 0x70616d726f736e74ull
 
 /* An array of a thread in the .local space: on its stack, listed while its function runs. Used by
    the module only. */
@@ -265,12 +281,16 @@ typedef struct sim_module {
     const sim_code_block *code_block;
     uint32_t code_blocks;
     const char *usage; /* what ptxas -v reports about the kernels; "" when it was not asked */
+    /* Ends a block whose `async` may be set. Returns the mistake that it finds, or NULL. The member
+       may be NULL. */
+    const char *(*end_block)(sim_block *);
 } sim_module;
 
 /* ---- the file: what nvrtcGetCUBIN returns and cuModuleLoadData accepts ---- */
 
 #define SIM_CONTAINER_MAGIC "SIMCUBIN"
-#define SIM_CONTAINER_PTX 1u /* flags: made from PTX text, runs on every newer device as well */
+#define SIM_CONTAINER_PTX 1u   /* flags: made from PTX text, runs on every newer device as well */
+#define SIM_CONTAINER_EXACT 2u /* for sm_90a: runs on 9.0 alone */
 
 /* A header before the shared object. cuModuleLoadData gets no length, so total_size gives it. */
 typedef struct sim_container {

@@ -48,8 +48,12 @@ enum {
     DVTI_CU_STREAM_NON_BLOCKING = 1,
     DVTI_CU_EVENT_DISABLE_TIMING = 2,
     DVTI_CU_HOST_PORTABLE = 1,
-    DVTI_CU_FUNC_SHARED = 8,    /* attribute of a function: bytes of dynamic shared memory */
-    DVTI_CU_POINTER_DEVICE = 9, /* attribute of an address: the number of its GPU */
+    DVTI_CU_FUNC_SHARED = 8,        /* attribute of a function: bytes of dynamic shared memory */
+    DVTI_CU_POINTER_DEVICE = 9,     /* attribute of an address: the number of its GPU */
+    DVTI_CU_TENSOR_MAP_FLOAT16 = 6, /* dtypes of tensor maps */
+    DVTI_CU_TENSOR_MAP_BFLOAT16 = 9,
+    DVTI_CU_TENSOR_MAP_SWIZZLE_128B = 3,
+    DVTI_CU_TENSOR_MAP_PROMOTION_256B = 3, /* the L2 cache fetches 256 bytes */
     DVTI_CU_JIT_ERROR_LOG = 5,
     DVTI_CU_JIT_ERROR_LOG_BYTES = 6
 };
@@ -114,6 +118,13 @@ typedef struct dvti_cuda_driver {
     DVTI_CUDA_DRIVER_TABLE(DVTI_CUDA_DRIVER_MEMBER)
     /* In milliseconds. _v2 since CUDA 12.8; NULL: missing. */
     dvti_cu_result(DVTI_CUDA_CALL *elapsed)(float *ms, dvti_cu_event begin, dvti_cu_event end);
+    /* Writes a CUtensorMap of 128 bytes. Since CUDA 12.0; NULL: missing. */
+    dvti_cu_result(DVTI_CUDA_CALL *cuTensorMapEncodeTiled)(void *map, int dtype, unsigned rank,
+                                                           void *data, const uint64_t *dim,
+                                                           const uint64_t *stride,
+                                                           const unsigned *box,
+                                                           const unsigned *step, int interleave,
+                                                           int swizzle, int promotion, int fill);
 } dvti_cuda_driver;
 
 #undef DVTI_CUDA_DRIVER_MEMBER

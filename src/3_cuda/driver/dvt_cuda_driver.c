@@ -74,6 +74,8 @@ static bool dvti_cuda_resolve_driver(dvti_cuda_state *s, void *library) {
     if (!symbol)
         symbol = dvti_library_symbol(library, "cuEventElapsedTime");
     memcpy(&s->driver.elapsed, &symbol, sizeof symbol);
+    symbol = dvti_library_symbol(library, "cuTensorMapEncodeTiled");
+    memcpy(&s->driver.cuTensorMapEncodeTiled, &symbol, sizeof symbol);
     return true;
 }
 

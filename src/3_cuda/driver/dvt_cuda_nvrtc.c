@@ -203,6 +203,15 @@ DVTI_FN bool dvti_nvrtc_find(int driver, char *why, size_t size) {
     return usable;
 }
 
+DVTI_FN int dvti_nvrtc_major(void) {
+    char why[600];
+    int major = 0, minor = 0;
+    if (!dvti_nvrtc_find(dvti_cuda_driver_version(), why, sizeof why) ||
+        dvti_nvrtc_the_search.rtc.nvrtcVersion(&major, &minor) != 0)
+        return 0;
+    return major;
+}
+
 DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
     char why[600];
     if (dvti_nvrtc_find(dvti_cuda_driver_version(), why, sizeof why))

@@ -9,14 +9,14 @@
    on the GPU. A read-only directory is read. */
 #include "3_cuda/jit/dvt_cuda_jit.h"
 
-DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source) {
+DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, dvti_cuda_family family, const char *source) {
     static const char version[] = DVT_VERSION_STRING;
     dvti_cuda_key key;
     uint64_t text[2], head[8];
     dvti_hash128(source, strlen(source), text);
     memset(head, 0, sizeof head);
     head[0] = (uint64_t)cc;
-    head[1] = fuse;
+    head[1] = (uint64_t)dvti_cuda_fuses(family) | (uint64_t)dvti_cuda_exact(family) << 1;
     head[2] = 1; /* version of the options of dvti_cuda_compile; increment on a change */
     head[3] = text[0];
     head[4] = text[1];

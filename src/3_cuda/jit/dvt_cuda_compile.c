@@ -176,7 +176,8 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char
                          "new; install an older CUDA toolkit too, and name its libnvrtc in "
                          "DEVTENSOR_NVRTC_PATH",
                          function, cc / 10, cc % 10);
-    snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d", known == cc ? "sm" : "compute", known);
+    snprintf(arch, sizeof arch, "--gpu-architecture=%s_%d%s", known == cc ? "sm" : "compute", known,
+             dvti_cuda_exact(family) ? "a" : "");
     options[n++] = arch;
     options[n++] = "--std=c++17";
     options[n++] = "-default-device";

@@ -39,6 +39,10 @@ DVTI_FN bool dvti_cuda_fuses(dvti_cuda_family family) {
     return fuses[family];
 }
 
+DVTI_FN bool dvti_cuda_exact(dvti_cuda_family family) {
+    return family == DVTI_CUDA_FAMILY_matmul_wgmma;
+}
+
 /* ---- images ---- */
 static const dvti_cuda_image *dvti_cuda_image_known(dvti_cuda_key key) {
     dvti_cuda_registry *registry = &dvti_cuda_the_registry;
@@ -125,7 +129,7 @@ static bool dvti_cuda_image_refused(dvti_cu_result result) {
 static dvt_status dvti_cuda_load_source(dvti_cuda_physical *physical, dvti_cuda_family family,
                                         const char *function, const char *source,
                                         dvti_cu_module *module) {
-    dvti_cuda_key key = dvti_cuda_key_of(physical->cc, dvti_cuda_fuses(family), source);
+    dvti_cuda_key key = dvti_cuda_key_of(physical->cc, family, source);
     const dvti_cuda_image *image;
     dvti_cu_result result = DVTI_CU_OK;
     bool fresh;
@@ -235,7 +239,6 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *fu
 DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *function,
                                      dvti_cuda_program program) {
     dvti_cuda_registry *registry = &dvti_cuda_the_registry;
-    const bool fuse = dvti_cuda_fuses(program.family);
     const dvti_cuda_image *image;
     char *source;
     double began, compiled;
@@ -252,8 +255,9 @@ DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *f
     dvti_mutex_lock(&registry->lock);
     began = dvti_now();
     compiled = registry->stats.compile_seconds;
-    status = dvti_cuda_image_get(physical->cc, program.family, function, source,
-                                 dvti_cuda_key_of(physical->cc, fuse, source), &image, &known);
+    status =
+        dvti_cuda_image_get(physical->cc, program.family, function, source,
+                            dvti_cuda_key_of(physical->cc, program.family, source), &image, &known);
     registry->stats.load_seconds +=
         dvti_now() - began - (registry->stats.compile_seconds - compiled);
     dvti_mutex_unlock(&registry->lock);

@@ -21,8 +21,11 @@ typedef struct dvti_cuda_image {
 
 /* Returns the key for a compute capability. It excludes NVRTC's version, so that a warm cache needs
    no NVRTC. */
-DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, bool fuse, const char *source);
+DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, dvti_cuda_family family, const char *source);
 DVTI_FN bool dvti_cuda_fuses(dvti_cuda_family family);
+/* Returns whether the family's programs need the instructions of one compute capability alone
+   (sm_90a). Their images run nowhere else. */
+DVTI_FN bool dvti_cuda_exact(dvti_cuda_family family);
 /* Compiles for a compute capability. A source of the family `custom` that does not compile is an
    error of the caller: VALUE. */
 DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char *function,

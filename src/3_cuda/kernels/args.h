@@ -115,7 +115,7 @@ typedef struct dvti_kscan {
 #define DVTI_MM_ALONG_K 1
 #define DVTI_MM_WIDE 2
 
-/* matmul.cu, matmul_mma.cu */
+/* matmul.cu, matmul_mma.cu, matmul_wgmma.cu */
 typedef struct dvti_kmatmul {
     const void *a, *b;
     void *out, *partial; /* partial: unrounded sums, (splits, batches, n, m), when splits > 1 */
@@ -132,6 +132,13 @@ typedef struct dvti_kmatmul {
     int64_t team;           /* kernel rows: warps per element, 1 or 8 */
     int64_t a_lies, b_lies; /* kernels of tiles: DVTI_MM_ flags */
 } dvti_kmatmul;
+
+/* matmul_wgmma.cu. Its size is a multiple of 64, to which the kernel aligns it. */
+typedef struct dvti_kwgmma {
+    uint64_t a[16], b[16]; /* tensor maps of three axes: along memory, across it, batch */
+    dvti_kmatmul p;        /* with at most one batch axis */
+    int64_t padding[6];
+} dvti_kwgmma;
 
 /* conv.cu */
 /* x (n, c, h, w), w (o, cg, kh, kw), y (n, o, oh, ow); pairs are height, width. */

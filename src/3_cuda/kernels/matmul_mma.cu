@@ -2,9 +2,10 @@
    m).
 
    Variant: D, the dtype of a, b and out: float16, bfloat16, or float32 whose operands are rounded
-   to TF32 (10 bits of mantissa). LARGE. A_ALONG_K, B_ALONG_K: the operand is contiguous along k,
-   else along rows of a or columns of b. Rows of memory begin at multiples of 16 bytes; extents are
-   free. The accumulators are float32, as the tensor cores add.
+   to TF32 (10 bits of mantissa). ROWS, COLS: 128 (LARGE) or 64. A_ALONG_K, B_ALONG_K: the operand
+   is contiguous along k, else along rows of a or columns of b. Rows of memory begin at multiples of
+   16 bytes; extents are free. The accumulators are float32, as the tensor cores add. Jobs and rows
+   of results are in matmul_tiles.cu.
 
    A block of four warps computes a tile of 128x128 (LARGE) or 64x64 results, a warp a quarter of
    it:
@@ -33,7 +34,8 @@
    library, 16-byte cp.async 75 %, and 64x64 per warp more than 100 %. A warp's 64x64 tile reads 128
    lines for 4096 products; a 32x32 tile reads 64 for 1024. */
 
-#define LINES (LARGE ? 128 : 64)
+#define LARGE (ROWS == 128)
+#define LINES ROWS
 #define STAGES (LARGE ? 3 : 4)
 #define WARP_LINES (LINES / 2)
 #define THREADS 128
@@ -44,28 +46,14 @@
 #define SIDE (LINES * 64)           /* bytes of one operand in a stage */
 #define ACROSS (LINES * BYTES / 16) /* chunks per k */
 
-typedef dvti_stored<D>::type dvti_mma_element;
-
 /* ---- from global to shared memory ---- */
-struct dvti_mma_place {
-    int64_t a, b, out, row, col, k, k_end;
+/* The tile's operands, in elements. */
+struct dvti_mma_operands {
+    int64_t a, b;
 };
 
-/* Finds a job's tile as in matmul.cu: bands of 8 tile rows, outside of them splits of k, outside of
-   those matrices. */
-__device__ inline dvti_mma_place dvti_mma_locate(const dvti_kmatmul &p, int64_t job) {
-    dvti_mma_place at;
-    const int64_t tiles = p.row_tiles * p.col_tiles, tile = job % tiles, piece = job / tiles;
-    const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles),
-                  rest = tile % (8 * p.col_tiles);
-    const int64_t rows = p.row_tiles - band * 8 < 8 ? p.row_tiles - band * 8 : 8;
-    int64_t batch = piece / p.splits;
-    at.row = (band * 8 + rest % rows) * LINES;
-    at.col = rest / rows * LINES;
-    at.k = split * p.chunk;
-    at.k_end = at.k + p.chunk < p.k ? at.k + p.chunk : p.k;
-    at.out = (split * p.batches + batch) * p.n * p.m;
-    at.a = at.b = 0;
+__device__ inline dvti_mma_operands dvti_mma_batch(const dvti_kmatmul &p, int64_t batch) {
+    dvti_mma_operands at = {0, 0};
     for (int axis = (int)p.ndim - 1; axis >= 0; axis--) {
         const int64_t index = batch % p.dim[axis];
         at.a += index * p.a_batch[axis];
@@ -103,7 +91,7 @@ template <bool ALONG_K> struct dvti_mma_share {
 /* Copies DEPTH of k of a tile's lines into a stage. `depth` of k (or more) and `lines` lines exist.
    `from` is the thread's first element; `any` is a valid address for elements that do not exist. */
 template <bool ALONG_K>
-__device__ inline void dvti_mma_fetch(unsigned stage, const dvti_mma_element *from, int64_t stride,
+__device__ inline void dvti_mma_fetch(unsigned stage, const dvti_mm_element *from, int64_t stride,
                                       int lines, int64_t depth, const void *any) {
     typedef dvti_mma_share<ALONG_K> share;
     const int left = depth < DEPTH ? (int)depth : DEPTH, chunk = share::chunk();
@@ -214,72 +202,12 @@ __device__ inline void dvti_mma_stage(unsigned a, unsigned b, int row, int col,
 }
 
 /* ---- results ---- */
-/* Store four adjacent elements with one instruction. NVRTC splits stores of structures and of
-   float4 into four. */
-__device__ inline void dvti_mma_store(void *to, float4 v) {
-    asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(dvti_global(to)), "f"(v.x),
-                 "f"(v.y), "f"(v.z), "f"(v.w)
-                 : "memory");
-}
-
-__device__ inline void dvti_mma_store(void *to, const float *v) {
-    float4 four;
-    four.x = v[0];
-    four.y = v[1];
-    four.z = v[2];
-    four.w = v[3];
-    dvti_mma_store(to, four);
-}
-
-__device__ inline void dvti_mma_store(void *to, const unsigned short *v) {
-    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(dvti_global(to)),
-                 "r"((unsigned)v[0] | (unsigned)v[1] << 16),
-                 "r"((unsigned)v[2] | (unsigned)v[3] << 16)
-                 : "memory");
-}
-
-/* Returns the stored element after the epilogue. Splits store the sum instead, and columns past the
-   end nothing. */
-__device__ inline dvti_mma_element dvti_mma_result(const dvti_kmatmul &p, int64_t at, int64_t col,
-                                                   float sum) {
-    if (p.splits > 1 || col >= p.m || (p.mask && dvti_load_global<D, float>(p.mask, at) == 0))
-        return dvti_narrow<D>(0.0f);
-    return dvti_epilogue<D>(sum, p.bias, col * p.bias_step, p.relu);
-}
-
-/* Stores four adjacent elements of a row. Those before column p.m exist; all of them when
-   p.wide. */
-
-__device__ inline void dvti_mma_put_four(const dvti_kmatmul &p, int64_t at, int64_t col,
-                                         float4 four) {
-    const float v[4] = {four.x, four.y, four.z, four.w};
-    dvti_mma_element narrow[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        narrow[i] = dvti_mma_result(p, at + i, col + i, v[i]);
-    if (p.wide) {
-        if (p.splits > 1)
-            dvti_mma_store((float *)p.partial + at, four);
-        else
-            dvti_mma_store((dvti_mma_element *)p.out + at, narrow);
-        return;
-    }
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        if (col + i >= p.m)
-            return;
-        else if (p.splits > 1)
-            ((float *)p.partial)[at + i] = v[i];
-        else
-            ((dvti_mma_element *)p.out)[at + i] = narrow[i];
-}
-
 /* Stores the results through shared memory, the upper half of the tile's rows, then the lower, so
    that whole rows are written. In a fragment eight lanes hold 16 columns of 8 rows. The pitch is 8
    words longer than a row, so that the pairs of 4 rows lie in different banks. */
 #define PITCH (LINES + 8)
 
-__device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mma_place &at, float *rows,
+__device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mm_place &at, float *rows,
                                     int warp,
                                     const float (&sum)[WARP_LINES / 16][WARP_LINES / 8][4]) {
     const int lane = (int)threadIdx.x % 32;
@@ -304,7 +232,7 @@ __device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mma_place 
             const int line = id / (LINES / 4), c = id % (LINES / 4) * 4;
             const int64_t row = at.row + half * WARP_LINES + line, col = at.col + c;
             if (row < p.n && col < p.m)
-                dvti_mma_put_four(p, at.out + row * p.m + col, col,
+                dvti_mm_put_four(p, at.out + row * p.m + col, col,
                                   *(const float4 *)(rows + line * PITCH + c));
         }
     }
@@ -319,7 +247,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3)
     const unsigned shared = (unsigned)__cvta_generic_to_shared(&tiles[0][0][0]);
     if (job >= p.jobs)
         return;
-    const dvti_mma_place at = dvti_mma_locate(p, job);
+    const dvti_mm_place at = dvti_mm_locate(p, job);
+    const dvti_mma_operands from = dvti_mma_batch(p, at.batch);
     const int64_t a_stride = A_ALONG_K ? p.a_row : p.a_k, b_stride = B_ALONG_K ? p.b_col : p.b_k;
     const int64_t a_step = A_ALONG_K ? DEPTH : DEPTH * p.a_k,
                   b_step = B_ALONG_K ? DEPTH : DEPTH * p.b_k;
@@ -327,10 +256,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3)
     const int cols = p.m - at.col < LINES ? (int)(p.m - at.col) : LINES;
     typedef dvti_mma_share<A_ALONG_K> a_share;
     typedef dvti_mma_share<B_ALONG_K> b_share;
-    const dvti_mma_element *a = (const dvti_mma_element *)p.a + at.a + at.row * p.a_row +
+    const dvti_mm_element *a = (const dvti_mm_element *)p.a + from.a + at.row * p.a_row +
                                 at.k * p.a_k + a_share::outer() * a_stride +
                                 a_share::chunk() * CHUNK;
-    const dvti_mma_element *b = (const dvti_mma_element *)p.b + at.b + at.col * p.b_col +
+    const dvti_mm_element *b = (const dvti_mm_element *)p.b + from.b + at.col * p.b_col +
                                 at.k * p.b_k + b_share::outer() * b_stride +
                                 b_share::chunk() * CHUNK;
     int64_t to_fetch = at.k_end - at.k, to_compute = to_fetch; /* along k */

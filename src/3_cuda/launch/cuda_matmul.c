@@ -1,38 +1,10 @@
-/* Matrix products: kernel matmul (kernels/matmul.cu, and kernels/matmul_mma.cu where tensor cores
-   can be used). All choices depend on the launch and the GPU alone, so the same product gives the
-   same bits every time. */
-#include "3_cuda/dvt_cuda.h"
-
-/* The plan of a launch, without its workspace. */
-typedef struct dvti_cuda_mm {
-    dvti_cuda_program program;
-    const char *entry;
-    int threads;
-    int64_t shared;
-    int64_t partial; /* bytes of one element of a partial result */
-    dvti_kmatmul args;
-} dvti_cuda_mm;
-
-/* An operand as the kernels see it: lines (rows of a, columns of b) and k. */
-typedef struct dvti_cuda_mm_side {
-    const void *data;
-    dvt_dtype dtype;
-    int64_t lines, k, line_stride, k_stride;
-    const int64_t *batch; /* strides */
-    int batch_axes;
-} dvti_cuda_mm_side;
-
-/* One tile shape, and the fraction of the GPU's arithmetic throughput that it reaches, 0 to 1. */
-typedef struct dvti_cuda_mm_tile {
-    int64_t rows, cols;
-    double rate;
-} dvti_cuda_mm_tile;
+/* Matrix products: kernel matmul (kernels/matmul.cu, and cuda_matmul_mma.c where tensor cores can
+   be used). All choices depend on the launch and the GPU alone, so the same product gives the same
+   bits every time. */
+#include "3_cuda/launch/cuda_matmul.h"
 
 /* The kernels of matmul.cu, by its KIND. */
 enum { DVTI_MM_SMALL, DVTI_MM_MEDIUM, DVTI_MM_LARGE, DVTI_MM_ROWS, DVTI_MM_COLUMNS, DVTI_MM_SUM };
-
-/* Splits of k begin at multiples of this, a multiple of every kernel's step along k. */
-#define DVTI_MM_CHUNK 64
 
 /* Returns the size of the type in which operands are staged and summed. Narrow integers wrap alike
    in 32 bits. */
@@ -61,7 +33,7 @@ DVTI_FN void dvti_cuda_describe_matmul(uint64_t variant, dvti_text *text) {
                       (int)(variant >> 11 & 3));
 }
 
-static dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {
+DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {
     const dvti_kmatmul *p = &plan->args;
     dvti_cuda_mm_side side;
     side.data = b ? p->b : p->a;
@@ -75,9 +47,7 @@ static dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtyp
     return side;
 }
 
-/* Returns whether the lines, or (along_k) the elements of a line, are contiguous, and all other
-   strides are multiples of `group` elements. */
-static bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group) {
+DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group) {
     int64_t along = along_k ? side->k_stride : side->line_stride;
     int64_t across = along_k ? side->line_stride : side->k_stride;
     int64_t across_extent = along_k ? side->lines : side->k;
@@ -141,8 +111,7 @@ static void dvti_cuda_mm_swap(dvti_kmatmul *p) {
     }
 }
 
-/* Sets the tiles and the splits of k for a kernel with tiles of rows x cols. */
-static void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits) {
+DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits) {
     dvti_kmatmul *p = &plan->args;
     p->row_tiles = (p->n - 1) / rows + 1;
     p->col_tiles = (p->m - 1) / cols + 1;
@@ -155,13 +124,12 @@ static void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, 
     p->jobs = p->row_tiles * p->col_tiles * p->splits * p->batches;
 }
 
-/* Returns the tile, of n, with the shortest expected time, and the number of splits of k. The unit
-   of time is one multiplication of one multiprocessor. A full round of the GPU takes the time of
-   one tile plus the cost of starting it. Partial results are written and read again, by one more
-   kernel. write: the time to write and read one element of a partial result. */
-static int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
-                               const dvti_cuda_mm_tile *tiles, int n, double write,
-                               int64_t *splits) {
+/* The unit of time is one multiplication of one multiprocessor. A full round of the GPU takes the
+   time of one tile plus the cost of starting it. Partial results are written and read again, by one
+   more kernel. */
+DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
+                                const dvti_cuda_mm_tile *tiles, int n, double write,
+                                int64_t *splits) {
     const dvti_kmatmul *p = &plan->args;
     const double processors = dvti_cuda_physical_of(gpu)->processors;
     const double results = (double)p->n * (double)p->m * (double)p->batches;
@@ -260,56 +228,6 @@ static void dvti_cuda_mm_columns(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, d
     plan->threads = 256;
 }
 
-/* ---- tensor cores (kernels/matmul_mma.cu) ---- */
-DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
-    dvti_text_add(text, "#define D %d\n#define LARGE %d\n", (int)(variant & 15),
-                  (int)(variant >> 4 & 1));
-    dvti_text_add(text, "#define A_ALONG_K %d\n#define B_ALONG_K %d\n", (int)(variant >> 5 & 1),
-                  (int)(variant >> 6 & 1));
-}
-
-/* Decides, in this one place, whether tensor cores compute a product. GPUs before 8.0 lack the
-   instructions (mma of these shapes, cp.async). float32 is rounded to TF32 only if the program has
-   allowed it.
-
-   Memory is copied 16 bytes at a time into shared memory. So the contiguous axis, along k or across
-   it, must begin at a multiple of 16 bytes in every row and every matrix. Copying an operand to
-   align it would take longer than the other kernels. Vectors do not use tensor cores: memory limits
-   them. */
-static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
-                                 const dvti_cuda_mm *plan, bool *a_along_k, bool *b_along_k) {
-    dvt_dtype dtype = launch->out[0].dtype;
-    dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
-    dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
-    int64_t group = 16 / dvt_dtype_size(dtype);
-    bool has = dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0]);
-    if (dvti_cuda_physical_of(gpu)->cc < 80 || !has)
-        return false;
-    *a_along_k = dvti_cuda_mm_packed(&a, true, group);
-    *b_along_k = dvti_cuda_mm_packed(&b, true, group);
-    return (*a_along_k || dvti_cuda_mm_packed(&a, false, group)) &&
-           (*b_along_k || dvti_cuda_mm_packed(&b, false, group));
-}
-
-static bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
-                               dvti_cuda_mm *plan) {
-    static const dvti_cuda_mm_tile tiles[] = {{64, 64, 0.5}, {128, 128, 1}};
-    bool a_along_k, b_along_k;
-    int64_t splits;
-    int large;
-    if (!dvti_cuda_mma_serves(gpu, launch, plan, &a_along_k, &b_along_k))
-        return false;
-    /* Multiplications are about 16x faster than on CUDA cores, so a write costs 16x as many. */
-    large = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 256, &splits);
-    dvti_cuda_mm_divide(plan, tiles[large].rows, tiles[large].cols, splits);
-    plan->program = DVTI_CUDA_PROGRAM(matmul_mma);
-    plan->program.variant = (uint64_t)launch->out[0].dtype | (uint64_t)large << 4 |
-                            (uint64_t)a_along_k << 5 | (uint64_t)b_along_k << 6;
-    plan->entry = "dvti_matmul_mma";
-    plan->threads = 128;
-    return true;
-}
-
 /* ---- the plan ---- */
 static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
                               dvti_cuda_mm *plan) {
@@ -366,8 +284,11 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
     grid.z = 1;
     grid.threads = plan.threads;
     grid.shared = plan.shared;
-    status =
-        dvti_cuda_start(gpu, launch, plan.program, plan.entry, grid, &plan.args, sizeof plan.args);
+    if (plan.program.family == DVTI_CUDA_FAMILY_matmul_wgmma)
+        status = dvti_cuda_wgmma_start(gpu, launch, &plan, grid);
+    else
+        status = dvti_cuda_start(gpu, launch, plan.program, plan.entry, grid, &plan.args,
+                                 sizeof plan.args);
     if (status != DVT_OK || plan.args.splits == 1)
         return status;
     plan.program = DVTI_CUDA_PROGRAM(matmul);
@@ -376,5 +297,3 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
                            dvti_cuda_grid_for(gpu, dvti_cuda_view_size(&launch->out[0]), 256, 1),
                            &plan.args, sizeof plan.args);
 }
-
-#undef DVTI_MM_CHUNK

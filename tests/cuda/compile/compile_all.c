@@ -24,6 +24,7 @@
      --prewarm        those of dvt_prewarm
    -v: a line for each kernel. --times: a line for each program, with the CPU time of NVRTC.
    --forms=FILE: writes the forms of PTX instructions of all programs (forms.h).
+   --cubins=DIRECTORY: writes the machine code of the programs for sm_90a, for a disassembler.
    --ptx: no CUBINs, which is 2x faster. */
 #define DEVTENSOR_IMPLEMENTATION
 #define DEVTENSOR_NO_SIMD /* compiles in a quarter of the time */
@@ -53,6 +54,7 @@ static bool verbose, times, full, ptx_only;
 static selection selected;
 static const char *only;       /* the subject; NULL: all */
 static const char *forms_path; /* NULL: not written */
+static const char *cubins;     /* directory; NULL: not written */
 static int reached[DVTI_CUDA_FAMILY_COUNT];
 static int compared; /* launches whose arguments were compared with those in the CUBIN */
 
@@ -103,8 +105,10 @@ static dvti_cu_result DVTI_CUDA_CALL accept_launch(dvti_cu_function function, un
                                                    unsigned block_z, unsigned shared,
                                                    dvti_cu_stream stream, void **parameters,
                                                    void **extra) {
-    (void)block_x, (void)block_y, (void)block_z, (void)shared, (void)stream, (void)parameters;
-    if (extra[2] != DVTI_CU_PARAM_SIZE)
+    (void)block_x, (void)block_y, (void)block_z, (void)shared, (void)stream;
+    if (parameters)
+        compare_arguments((const kernel *)function, sizeof(dvti_kwgmma));
+    else if (extra[2] != DVTI_CU_PARAM_SIZE)
         fail("its launch", "the size of the arguments is not the second thing that it says");
     else
         compare_arguments((const kernel *)function, *(const size_t *)extra[3]);
@@ -116,6 +120,23 @@ static dvti_cu_result DVTI_CUDA_CALL accept_launch(dvti_cu_function function, un
 static dvti_cu_result DVTI_CUDA_CALL accept_zeros(dvti_cu_address at, unsigned char value,
                                                   size_t bytes, dvti_cu_stream stream) {
     (void)at, (void)value, (void)bytes, (void)stream;
+    return DVTI_CU_OK;
+}
+
+static dvti_cu_result DVTI_CUDA_CALL accept_attribute(dvti_cu_function function, int attribute,
+                                                      int value) {
+    (void)function, (void)attribute, (void)value;
+    return DVTI_CU_OK;
+}
+
+static dvti_cu_result DVTI_CUDA_CALL accept_map(void *map, int dtype, unsigned rank, void *data,
+                                                const uint64_t *dim, const uint64_t *stride,
+                                                const unsigned *box, const unsigned *step,
+                                                int interleave, int swizzle, int promotion,
+                                                int fill) {
+    (void)dtype, (void)rank, (void)data, (void)dim, (void)stride, (void)box, (void)step;
+    (void)interleave, (void)swizzle, (void)promotion, (void)fill;
+    memset(map, 0, 128);
     return DVTI_CU_OK;
 }
 
@@ -140,6 +161,8 @@ static void make_driver(void) {
     state->driver.cuModuleGetFunction = accept_function;
     state->driver.cuLaunchKernel = accept_launch;
     state->driver.cuMemsetD8Async = accept_zeros;
+    state->driver.cuFuncSetAttribute = accept_attribute;
+    state->driver.cuTensorMapEncodeTiled = accept_map;
 }
 
 /* ---- launches on cpu() also go to all fake GPUs ---- */
@@ -249,11 +272,16 @@ static bool is_written(int family) {
 }
 
 /* Tells whether a family has programs for these GPUs. The tensor-core families need compute
-   capability 8.0. */
+   capability 8.0, wgmma 9.0 alone. */
 static bool is_for_these_gpus(int family) {
     int i, highest = 0;
-    for (i = 0; i < n_gpus; i++)
+    bool has_90 = false;
+    for (i = 0; i < n_gpus; i++) {
         highest = DVTI_MAX(highest, gpus[i].physical.cc);
+        has_90 = has_90 || gpus[i].physical.cc == 90;
+    }
+    if (family == DVTI_CUDA_FAMILY_matmul_wgmma)
+        return has_90;
     return highest >= 80 ||
            (family != DVTI_CUDA_FAMILY_matmul_mma && family != DVTI_CUDA_FAMILY_conv_mma);
 }
@@ -327,6 +355,8 @@ static bool choose_option(const char *text) {
         only = text + 7;
     else if (strncmp(text, "--forms=", 8) == 0)
         forms_path = text + 8;
+    else if (strncmp(text, "--cubins=", 9) == 0)
+        cubins = text + 9;
     else if (strcmp(text, "--ptx") == 0)
         ptx_only = true;
     else if (strcmp(text, "-v") == 0)

@@ -236,6 +236,28 @@ static void products(dvt_dtype dtype) {
     dvt_matmul(filled(DVT_SHAPE(3, 8, 9), dtype), filled(DVT_SHAPE(9, 4), dtype));
 }
 
+/* Returns zeros without a kernel; at most 32768 elements. */
+static dvt_array *given(dvt_shape shape, dvt_dtype dtype) {
+    static const double zeros[32768]; /* as large as those elements of any dtype */
+    return dvt_from_host(zeros, shape, dtype, dvt_cpu());
+}
+
+/* A product with a tile of 128x256 (wide) or 128x128 for each of 132 multiprocessors. */
+static void large_product(dvt_dtype dtype, bool wide, bool a_across_k, bool b_along_k) {
+    const int64_t n = 1408, k = 8, m = wide ? 3072 : 1536;
+    dvt_matmul(a_across_k ? dvt_t(given(DVT_SHAPE(k, n), dtype)) : given(DVT_SHAPE(n, k), dtype),
+               b_along_k ? dvt_t(given(DVT_SHAPE(m, k), dtype)) : given(DVT_SHAPE(k, m), dtype));
+}
+
+static void large_products(dvt_dtype dtype) {
+    int layout;
+    for (layout = 0; layout < 4; layout++) {
+        large_product(dtype, layout % 2, layout & 1, layout >> 1);
+        if (full)
+            large_product(dtype, !(layout % 2), layout & 1, layout >> 1);
+    }
+}
+
 static dvt_array *plain_conv(dvt_array *x, dvt_array *w) {
     dvt_conv2d_options p;
     memset(&p, 0, sizeof p);
@@ -403,6 +425,7 @@ static void once(const char *subject, void (*call)(void)) {
 static void compute_some(void) {
     static const dvt_dtype others[] = {DVT_I32, DVT_I64, DVT_U8, DVT_BOOL};
     static const dvt_dtype tensor_core[] = {DVT_F32, DVT_F16, DVT_F64, DVT_BF16};
+    static const dvt_dtype small_floats[] = {DVT_F16, DVT_BF16};
     static const dvt_dtype own_functions[] = {DVT_F32, DVT_F16, DVT_BF16};
     int n = full ? 4 : 1, products_of = full ? 4 : 2;
     once("fill", fills);
@@ -411,6 +434,7 @@ static void compute_some(void) {
     by_dtype("functions", functions, own_functions, full ? 3 : 1);
     by_dtype("matmul", products, tensor_core, products_of);
     by_dtype("matmul", products, others, n);
+    by_dtype("matmul", large_products, small_floats, full ? 2 : 1);
     by_dtype("conv", convolutions, tensor_core, products_of);
     by_dtype_far("reduce", reductions, floats, n);
     by_dtype_far("reduce", reductions, others, n);
@@ -434,11 +458,6 @@ static void compute_some(void) {
 }
 
 /* ---- the families, each once ---- */
-/* Returns zeros without a kernel; at most 32768 elements. */
-static dvt_array *given(dvt_shape shape, dvt_dtype dtype) {
-    static const double zeros[32768]; /* as large as those elements of any dtype */
-    return dvt_from_host(zeros, shape, dtype, dvt_cpu());
-}
 
 static void of_tensor_cores(dvt_dtype dtype) {
     dvt_matmul(given(DVT_SHAPE(128, 128), dtype), given(DVT_SHAPE(128, 256), dtype));
@@ -460,6 +479,7 @@ static void every_family(void) {
     dvt_sort(x, 1, DVT_ASCENDING);
     of_tensor_cores(DVT_F32); /* whose tiles are float32 sums */
     of_tensor_cores(DVT_F16);
+    large_product(DVT_F16, true, false, false);
     dvt_max_pool2d(given(DVT_SHAPE(2, 3, 8, 8), DVT_F32), &p);
     expressions(DVT_F32);
     dvti_take_add(x, given(DVT_SHAPE(64), DVT_I64), 0, 10); /* index, sort */

@@ -16,8 +16,8 @@ static int(DVTI_CUDA_CALL *real_create)(dvti_nvrtc_program *program, const char 
 static const dvti_nvrtc *rtc;
 static usage most[DVTI_CUDA_FAMILY_COUNT];
 static int now;                      /* the family of the program that is being compiled */
-static char definitions[600];        /* of its variant */
-static const char *arch_suffix = ""; /* "a" for sm_90a, which the library does not request */
+static char definitions[240];        /* of its variant */
+static const char *arch_suffix = ""; /* "a" for sm_90a, which the library requests for one family */
 
 static const char *family_name(int family) {
 #define FAMILY_NAME(name, fuse) #name,
@@ -69,7 +69,7 @@ static void read_line(const char *line, char *entry) {
     static int stack; /* printed one line before the registers */
     usage *u = &most[now];
     int registers = number_before(line, " registers"), shared = number_before(line, " bytes smem");
-    if (strstr(line, "warning") || strstr(line, "error"))
+    if (strstr(line, "warning") || strstr(line, "error") || strstr(line, "Performance Loss"))
         fail("said", line);
     if (strstr(line, "Compiling entry function"))
         snprintf(entry, 200, "%.199s", strchr(line, '\'') ? strchr(line, '\'') : line);
@@ -108,6 +108,21 @@ static void read_ptx(dvti_nvrtc_program program) {
     free(text);
 }
 
+/* Writes the machine code of a program for sm_90a to the directory --cubins=. */
+static void write_cubin(dvti_nvrtc_program program) {
+    static int number;
+    size_t size = 0;
+    char path[600], *bytes;
+    FILE *file;
+    if (rtc->nvrtcGetCUBINSize(program, &size) != 0 || !(bytes = (char *)malloc(size)))
+        return;
+    snprintf(path, sizeof path, "%.500s/%s-%d.cubin", cubins, family_name(now), number++);
+    file = rtc->nvrtcGetCUBIN(program, bytes) == 0 ? fopen(path, "wb") : NULL;
+    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0)
+        fail(path, "it cannot be written");
+    free(bytes);
+}
+
 /* Calls nvrtcCompileProgram and parses what ptxas reports. The architecture is the first option. */
 static int DVTI_CUDA_CALL listening_compile(dvti_nvrtc_program program, int n,
                                             const char *const *options) {
@@ -117,7 +132,8 @@ static int DVTI_CUDA_CALL listening_compile(dvti_nvrtc_program program, int n,
     clock_t began;
     int result;
     memcpy(more, options, (size_t)n * sizeof *more);
-    snprintf(arch, sizeof arch, "%s%s", more[0], arch_suffix);
+    snprintf(arch, sizeof arch, "%s%s", more[0],
+             more[0][strlen(more[0]) - 1] == 'a' ? "" : arch_suffix);
     more[0] = arch;
     if (ptx_only)
         want_ptx(&more[0], ptx_arch);
@@ -128,6 +144,8 @@ static int DVTI_CUDA_CALL listening_compile(dvti_nvrtc_program program, int n,
         printf("TIME %s %.1f\n", family_name(now), milliseconds_since(began));
     if (result == 0)
         read_ptx(program);
+    if (result == 0 && cubins && !ptx_only && now == DVTI_CUDA_FAMILY_matmul_wgmma)
+        write_cubin(program);
     if (rtc->nvrtcGetProgramLogSize(program, &size) != 0 || !(log = (char *)calloc(1, size + 1)))
         return result;
     rtc->nvrtcGetProgramLog(program, log);

@@ -10,17 +10,20 @@ static uint64_t cubin_number(const char *at, int bytes) {
     return n;
 }
 
-/* Returns the offset of the end of the last argument in that section. */
+/* Returns the bytes from the first to the end of the last argument in that section. The first one
+   is not at 0 when it is aligned to 64 bytes. */
 static int cubin_arguments(const char *at, const char *end) {
-    int bytes = 0;
+    int first = INT_MAX, last = 0;
     while (at + 4 <= end) {
         int size = at[0] == 4 ? (int)cubin_number(at + 2, 2) : 0;
-        if (at[0] == 4 && at[1] == 0x17 && size >= 12 && at + 16 <= end)
-            bytes = DVTI_MAX(bytes,
-                             (int)cubin_number(at + 10, 2) + (int)(cubin_number(at + 12, 4) >> 18));
+        if (at[0] == 4 && at[1] == 0x17 && size >= 12 && at + 16 <= end) {
+            int offset = (int)cubin_number(at + 10, 2);
+            first = DVTI_MIN(first, offset);
+            last = DVTI_MAX(last, offset + (int)(cubin_number(at + 12, 4) >> 18));
+        }
         at += 4 + size;
     }
-    return bytes;
+    return last > 0 ? last - first : 0;
 }
 
 /* Returns the bytes of the arguments of `kernel`; -1: not found; -2: this is not a CUBIN (but

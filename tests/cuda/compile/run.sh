@@ -38,7 +38,7 @@ for argument in "$@"; do
     esac
 done
 rm -rf "$D"
-mkdir -p "$D"
+mkdir -p "$D/cubins"
 if ! MAKEFLAGS= ${MAKE:-make} -s -f tests/simcuda/Makefile O=$O CC="${CC:-cc}" $O/lib/libptx.a \
     >"$D/make.log" 2>&1; then
     tail -n 25 "$D/make.log"
@@ -57,7 +57,7 @@ ${CC:-cc} -std=gnu11 -O0 -I. tests/cuda/compile/compile_all.c $O/lib/libptx.a -o
 [ -n "$archs$options" ] || default=1
 : "${archs:=$ALL}"
 if [ -n "$default" ]; then
-    echo "90"
+    echo "90 --cubins=$D/cubins"
     for arch in $APART; do echo "$arch --base"; done
     echo "90 --three"
 else
@@ -77,6 +77,30 @@ while read -r arguments; do
     echo "compile_all $arguments"
     script "compile_all $arguments" sh -c 'cat "$0.log"; exit "$(cat "$0.code")"' "$D/$run"
 done <"$D/runs"
+
+# ---- machine code for sm_90a, where the toolkit has a disassembler ----
+NVDISASM=${NVDISASM:-nvdisasm}
+has "$NVDISASM" || NVDISASM=${CUDA_HOME:-/usr/local/cuda}/bin/nvdisasm
+count() { grep -cE "$1" "$2"; }
+check_sass() { # FILE: one loop over the depth, with four products, and copies of 4 or 6 boxes
+    products=$(count 'HGMMA[.]64x(128|256)x16[.]F32' "$1")
+    copies=$(count 'UTMALDG[.]3D' "$1")
+    waits=$(count 'SYNCS[.]PHASECHK' "$1")
+    local=$(count '(STL|LDL)[. ]' "$1")
+    [ "$products" -eq 4 ] && [ "$waits" -ge 2 ] && [ "$local" -eq 0 ] &&
+        { [ "$copies" -eq 4 ] || [ "$copies" -eq 6 ]; } && pass && return
+    fail "the machine code of $2" "$products HGMMA, $copies UTMALDG, $waits waits, $local spills"
+}
+if ! ls "$D"/cubins/*.cubin >/dev/null 2>&1; then
+    [ -z "$default" ] || skip "machine code for sm_90a" "NVRTC has compiled none"
+elif ! has "$NVDISASM"; then
+    skip "machine code for sm_90a" "no nvdisasm"
+else
+    for cubin in "$D"/cubins/*.cubin; do
+        "$NVDISASM" -c "$cubin" >"$cubin.sass" 2>"$cubin.said"
+        check_sass "$cubin.sass" "$(basename "$cubin")"
+    done
+fi
 
 # ---- clang ----
 # Disabled warnings: style, and parameters that an architecture or an operation does not use. Also

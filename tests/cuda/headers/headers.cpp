@@ -41,6 +41,7 @@ template <class R, class... P, class S, class... Q> struct agree<R (*)(P...), S 
     static_assert(agree<decltype(&::name), decltype(dvti_cuda_driver::name)>::value,               \
                   #name " has another prototype in cuda.h");
 DVTI_CUDA_DRIVER_TABLE(AGREES)
+AGREES(cuTensorMapEncodeTiled, )
 #undef AGREES
 #define AGREES(name, arguments)                                                                    \
     static_assert(agree<decltype(&::name), decltype(dvti_nvrtc::name)>::value,                     \
@@ -117,6 +118,13 @@ EQUAL(DVTI_CU_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
 EQUAL(DVTI_CU_EVENT_DISABLE_TIMING, CU_EVENT_DISABLE_TIMING);
 EQUAL(DVTI_CU_HOST_PORTABLE, CU_MEMHOSTALLOC_PORTABLE);
 EQUAL(DVTI_CU_POINTER_DEVICE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+EQUAL(DVTI_CU_FUNC_SHARED, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES);
+EQUAL(DVTI_CU_TENSOR_MAP_FLOAT16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16);
+EQUAL(DVTI_CU_TENSOR_MAP_BFLOAT16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16);
+EQUAL(DVTI_CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_SWIZZLE_128B);
+EQUAL(DVTI_CU_TENSOR_MAP_PROMOTION_256B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+static_assert(sizeof(CUtensorMap) == sizeof(dvti_kwgmma::a), "CUtensorMap");
+static_assert(sizeof(dvti_kwgmma) % alignof(CUtensorMap) == 0, "the arguments of wgmma");
 EQUAL(DVTI_CU_JIT_ERROR_LOG, CU_JIT_ERROR_LOG_BUFFER);
 EQUAL(DVTI_CU_JIT_ERROR_LOG_BYTES, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
 static_assert(sizeof(CUdeviceptr) == sizeof(dvti_cu_address), "CUdeviceptr");

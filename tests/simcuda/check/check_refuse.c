@@ -13,7 +13,11 @@
 static const struct {
     const char *instruction, *why;
 } refused[] = {
-    {"wgmma.fence.sync.aligned;", "not known"},
+    {"wgmma.fence;", "the form"},
+    {"wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%r0, %r1, %r2, %r3}, %w0, %w1, %q0, 1, "
+     "1;",
+     "the shape"},
+    {"setmaxnreg.inc.sync.aligned.u32 20;", "number of registers"},
     {"tex.2d.v4.f32.s32 {%r0, %r1, %r2, %r3}, [t, {%r4, %r5}];", "PTX line"},
     {"add.rn.f32.extra %r0, %r1, %r2;", "\".extra\" is not known"},
     {"add.sat.u32 %r0, %r1, %r2;", ".sat"},
@@ -40,9 +44,10 @@ static const struct {
     {"atom.global.and.u16 %h0, [%p0], %h1;", "the operation"},
     {"atom.global.min.f32 %r0, [%p0], %r1;", "the type"},
     {"cp.async.bulk.commit_group;", "the form"},
+    {"cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%p0, {%r0, %r1}], [%r2];", "the form"},
     {"cp.async.ca.shared.global [%r0], [%p0], 12;", "the operands"},
     {"barrier.cluster.arrive.aligned;", "PTX line"},
-    {"fence.proxy.async;", "the scope"},
+    {"fence.proxy.alias;", "the scope"},
     {"mov.u32 %r0, %nothing;", "%nothing is not known"},
     {"mov.u32 %r0, undeclared;", "undeclared is not known"},
     {"ld.global.u32 %r0, [undeclared];", "not declared"},
@@ -57,7 +62,7 @@ static const struct {
     {"@%nothing mov.u32 %r0, 1;", "the guard"},
     {"lop3.b32 %r0, %r1, %r2, %r3, %r4;", "the operands"},
     {"match.any.sync.b32 %r0|%q0, %r1, -1;", "predicate of match.any"},
-    {"mbarrier.init.shared.b64 [%r0], 1;", "not known"},
+    {"mbarrier.pending_count.b64 %r0, %w0;", "PTX line"},
     {"cvta.const.u32 %r0, %r1;", "the form"},
 };
 

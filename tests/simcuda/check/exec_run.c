@@ -10,7 +10,7 @@
 
 enum { MOST_THREADS = 1024, BARRIERS = 16, SLICE = 5000, MOST_SLICES = 20000 };
 
-typedef enum state { READY, AT_BARRIER, IN_WARP, ENDED } state;
+typedef enum state { READY, AT_BARRIER, IN_WARP, PARKED, ENDED } state;
 
 typedef struct fiber {
     sim_thread thread; /* first: callbacks get its address */
@@ -180,8 +180,22 @@ static void on_fence(sim_thread *t, int scope, const sim_site *site) {
     fences++;
 }
 
-static const sim_driver driver = {on_barrier, on_collective, on_access, on_fault, on_end,
-                                  on_yield,   on_clock,      on_print,  on_fence, NULL};
+static void on_park(sim_thread *t, const sim_site *site) {
+    (void)site;
+    ((fiber *)t)->state = PARKED;
+    give_up(t);
+}
+
+static void on_unpark(sim_thread *t) {
+    (void)t;
+    for (uint32_t i = 0; i < threads; i++)
+        if (fibers[i].state == PARKED)
+            fibers[i].state = READY;
+}
+
+static const sim_driver driver = {on_barrier, on_collective, on_access, on_fault,
+                                  on_end,     on_yield,      on_clock,  on_print,
+                                  on_fence,   NULL,          on_park,   on_unpark};
 
 /* ---- blocks ---- */
 
@@ -236,6 +250,9 @@ static void end_block(const sim_module *module) {
             module->release(&fibers[i].thread);
         free(fibers[i].stack);
     }
+    const char *left = module->end_block ? module->end_block(&block) : NULL;
+    if (left && !error[0])
+        snprintf(error, sizeof error, "%s", left);
 }
 
 const char *exec_run(exec *e, const char *name, exec_launch l, const void *params) {
@@ -265,7 +282,8 @@ const char *exec_run(exec *e, const char *name, exec_launch l, const void *param
                             4,
                             77,
                             params,
-                            kernel->params_size};
+                            kernel->params_size,
+                            NULL};
         for (uint32_t i = 0; i < threads; i++)
             start_thread(i, width, height);
         run_block(l.reverse);

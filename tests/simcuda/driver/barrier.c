@@ -131,7 +131,14 @@ static uint32_t count_state(const resident *r, fiber_state state) {
 void block_stuck(resident *r) {
     const fiber *at_barrier = in_state(r, FIBER_BARRIER), *in_warp = in_state(r, FIBER_WARP);
     uint32_t barriers = count_state(r, FIBER_BARRIER), meetings = count_state(r, FIBER_WARP);
-    const fiber *f = at_barrier ? at_barrier : in_warp;
+    const fiber *f = at_barrier ? at_barrier : in_warp, *parked = in_state(r, FIBER_PARKED);
+    if (parked) {
+        launch_report(CUDA_ERROR_LAUNCH_FAILED, parked, parked->site,
+                      "deadlock: %u threads wait for an mbarrier or for the rest of their "
+                      "warpgroup, %u elsewhere, %u have returned",
+                      count_state(r, FIBER_PARKED), barriers + meetings, r->done);
+        return;
+    }
     if (at_barrier && !in_warp && r->done > 0)
         launch_report(
             CUDA_ERROR_LAUNCH_FAILED, f, f->site,

@@ -109,5 +109,18 @@ static void on_fence(sim_thread *t, int scope, const sim_site *site) {
     global_check_fence((fiber *)t, scope);
 }
 
-const sim_driver driver_callbacks = {on_barrier, on_collective, on_access, on_fault, on_exit_thread,
-                                     on_yield,   on_clock,      on_print,  on_fence, on_count};
+static void on_park(sim_thread *t, const sim_site *site) {
+    fiber_wait((fiber *)t, FIBER_PARKED, site);
+}
+
+static void on_unpark(sim_thread *t) {
+    resident *r = ((fiber *)t)->home;
+    now->idle = 0;
+    for (uint32_t i = r->threads; i-- > 0;)
+        if (r->fibers[i].state == FIBER_PARKED)
+            fiber_wake(&r->fibers[i]);
+}
+
+const sim_driver driver_callbacks = {on_barrier,     on_collective, on_access, on_fault,
+                                     on_exit_thread, on_yield,      on_clock,  on_print,
+                                     on_fence,       on_count,      on_park,   on_unpark};

@@ -11,6 +11,7 @@ typedef enum fiber_state {
     FIBER_SPUN, /* yielded to the others */
     FIBER_BARRIER,
     FIBER_WARP,
+    FIBER_PARKED,
     FIBER_DONE
 } fiber_state;
 

@@ -72,6 +72,12 @@ CUresult launch_plan_make(launch_plan *plan, void **params, void **extra) {
     if ((params && extra) || (!params && !extra && k->params > 0))
         return fail(CUDA_ERROR_INVALID_VALUE,
                     "launch of %s: parameters come either as a list or as a buffer", k->name);
+    for (uint32_t i = 0; extra && i < k->params; i++)
+        if (k->param[i].align > 16) /* the base of all parameters is a multiple of 16 */
+            return fail(CUDA_ERROR_INVALID_VALUE,
+                        "launch of %s: ptxas moves a parameter that is aligned to %u bytes, so "
+                        "parameters come as a list",
+                        k->name, k->param[i].align);
     if (plan->cooperative &&
         (uint64_t)plan->grid.x * plan->grid.y * plan->grid.z >
             (uint64_t)settings.multiprocessors *

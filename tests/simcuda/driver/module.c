@@ -49,9 +49,12 @@ static CUresult fits(const sim_container *c) {
         sim_container_sum((const char *)c + c->header_size, c->total_size - c->header_size) !=
             c->checksum)
         return fail(CUDA_ERROR_INVALID_IMAGE, "cuModuleLoadData: the image is damaged");
-    if (c->flags & SIM_CONTAINER_PTX ? want > have : want / 10 != d->major || want > have)
+    if (c->flags & SIM_CONTAINER_EXACT ? want != have
+        : c->flags & SIM_CONTAINER_PTX ? want > have
+                                       : want / 10 != d->major || want > have)
         return fail(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                    "cuModuleLoadData: an image for sm_%d, the device is sm_%d", want, have);
+                    "cuModuleLoadData: an image for sm_%d%s, the device is sm_%d", want,
+                    c->flags & SIM_CONTAINER_EXACT ? "a" : "", have);
     /* Images come from the current toolkit; a driver reads those of its own major version. */
     if (!(c->flags & SIM_CONTAINER_PTX) && settings.driver / 1000 < CUDA_VERSION / 1000)
         return fail(CUDA_ERROR_INVALID_IMAGE,

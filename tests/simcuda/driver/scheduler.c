@@ -197,6 +197,7 @@ static void block_start(resident *r) {
     r->block.smid = (uint32_t)(r->number % r->block.nsmid);
     memset(r->block.shared, 0xFF, r->block.shared_size); /* NaN, as all fresh memory */
     r->done = r->ready_count = r->spun_count = 0;
+    r->block.async = NULL;
     counts.blocks++;
     counts.threads += r->threads;
     count_block_start(r);
@@ -329,8 +330,16 @@ static void second_round(launch *l, resident *r) {
         add_resident(l);
 }
 
+static const char *end_block(resident *r) {
+    const sim_module *m = r->launch->code;
+    return m->end_block ? m->end_block(&r->block) : NULL;
+}
+
 static void retire(launch *l, uint32_t i) {
     resident *r = l->residents[i];
+    const char *left = end_block(r);
+    if (left)
+        launch_report(CUDA_ERROR_LAUNCH_FAILED, &r->fibers[0], NULL, "%s", left);
     count_block_end(r);
     if (l->next_block < l->blocks) {
         block_start(r);
@@ -396,6 +405,7 @@ static void abandon(launch *l) {
             if (f->stack && f->sp && f->state != FIBER_DONE)
                 stack_give(f->stack);
         }
+        end_block(r);
         resident_free(r);
     }
     free(l->residents);

@@ -102,7 +102,7 @@ static const emit_rule *rule_for(emitter *e) {
     static const emit_rule *const tables[] = {
         emit_integer_rules, emit_bits_rules,   emit_float_rules, emit_compare_rules,
         emit_convert_rules, emit_memory_rules, emit_flow_rules,  emit_atomic_rules,
-        emit_warp_rules,    emit_matrix_rules};
+        emit_warp_rules,    emit_matrix_rules, emit_async_rules};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         for (const emit_rule *rule = tables[i]; rule->opcode; rule++)
             if (!strcmp(rule->opcode, e->in->opcode) && (!rule->types || rule->types == types))
@@ -138,6 +138,7 @@ void emit_instruction(emitter *e) {
             put(e, "if (%s%s) ", in->guard_negated ? "!" : "", guard);
     }
     put(e, "{ ");
+    check_accumulators(e);
     rule->emit(e);
     put(e, " }\n");
     if (e->context->errors == errors)

@@ -22,6 +22,8 @@ typedef struct emitter {
     ptx_text *sites;  /* elements of the table of sites */
     ptx_text *shapes; /* uses of RT_MMA */
     int n_sites;
+    const char **accumulator; /* registers of wgmma, and copies of them; emit_async.c */
+    int accumulators;
     const ptx_instruction *site_of; /* the instruction that the last site is for */
     /* emit_count.c, only in modules that count */
     ptx_text *code_blocks; /* elements of the table of basic blocks; NULL in other modules */
@@ -39,7 +41,7 @@ typedef struct emit_rule {
 /* One table per class of instructions, each terminated by an empty rule. */
 extern const emit_rule emit_integer_rules[], emit_bits_rules[], emit_float_rules[],
     emit_compare_rules[], emit_convert_rules[], emit_memory_rules[], emit_atomic_rules[],
-    emit_flow_rules[], emit_warp_rules[], emit_matrix_rules[];
+    emit_flow_rules[], emit_warp_rules[], emit_matrix_rules[], emit_async_rules[];
 
 /* ---- emit.c: the parts of an instruction's name ---- */
 void refuse(emitter *, const char *why);
@@ -90,6 +92,14 @@ const char *checked_address(emitter *, const ptx_operand *, ptx_space, int bytes
 
 /* Returns the unchecked address of a memory operand in its own space. */
 const char *plain_address(emitter *, const ptx_operand *);
+
+/* ---- emit_async.c ---- */
+void emit_bulk_copy(emitter *);  /* cp.async.bulk */
+int emit_proxy_fence(emitter *); /* returns 0 for another fence */
+/* Finds the registers that hold accumulators of wgmma in the function. */
+void find_accumulators(emitter *);
+/* Emits a check before an instruction that uses one: no product may be unfinished. */
+void check_accumulators(emitter *);
 
 /* ---- emit_facts.c, emit_function.c, emit_module.c ---- */
 void emit_facts(

@@ -52,8 +52,9 @@ static sim_class class_of(const ptx_instruction *in) {
     static const char *const memory[] = {"ld", "ldu",      "st",       "atom", "red",
                                          "cp", "ldmatrix", "stmatrix", NULL};
     static const char *const exchange[] = {"shfl", "vote", "match", "redux", "activemask", NULL};
-    static const char *const control[] = {"bra", "brx",     "call",   "ret",   "exit",      "trap",
-                                          "bar", "barrier", "membar", "fence", "nanosleep", NULL};
+    static const char *const control[] = {"bra",       "brx",      "call",       "ret",    "exit",
+                                          "trap",      "bar",      "barrier",    "membar", "fence",
+                                          "nanosleep", "mbarrier", "setmaxnreg", NULL};
     if (is_among(in->opcode, free) || has_modifier(in, "param") || has_modifier(in, "const"))
         return SIM_CLASSES;
     if (is_among(in->opcode, memory))
@@ -67,10 +68,13 @@ static sim_class class_of(const ptx_instruction *in) {
         return SIM_CLASS_CONTROL;
     if (!strcmp(in->opcode, "mma"))
         return SIM_CLASS_MATRIX;
+    if (!strcmp(in->opcode, "wgmma"))
+        return has_modifier(in, "mma_async") ? SIM_CLASS_MATRIX : SIM_CLASS_CONTROL;
     return !strcmp(in->opcode, "cvt") ? SIM_CLASS_CONVERT : arithmetic_class(in);
 }
 
-/* Adds the multiply-adds of an mma, whose shape is a part of its name: m16n8k16. */
+/* Adds the multiply-adds of an mma, whose shape is a part of its name: m16n8k16. A warp does a
+   quarter of those of a wgmma. */
 static void count_macs(emitter *e, const ptx_instruction *in) {
     const ptx_type *type = NULL;
     unsigned m = 0, n = 0, k = 0;
@@ -85,7 +89,7 @@ static void count_macs(emitter *e, const ptx_instruction *in) {
                      : type->bits == 16     ? SIM_CLASS_MACS_16
                      : type->bits == 64     ? SIM_CLASS_MACS_64
                                             : SIM_CLASS_MACS_8;
-    e->instructions[macs] += m * n * k;
+    e->instructions[macs] += m * n * k / (strcmp(in->opcode, "wgmma") ? 1 : 4);
 }
 
 void end_code_block(emitter *e) {

@@ -67,9 +67,9 @@ static int polls(const ptx_instruction *in) {
 }
 
 static void look_at_code(ptx_context *context, ptx_function *f) {
-    static const char *const waiting[] = {"bar",       "barrier",  "shfl",     "vote",
-                                          "match",     "redux",    "elect",    "mma",
-                                          "nanosleep", "ldmatrix", "stmatrix", NULL};
+    static const char *const waiting[] = {
+        "bar", "barrier",   "shfl",     "vote",     "match", "redux",    "elect",
+        "mma", "nanosleep", "ldmatrix", "stmatrix", "wgmma", "mbarrier", NULL};
     int loops = 0, polling = 0;
     for (int i = 0; i < f->length; i++) {
         const ptx_instruction *in = f->code[i];

@@ -49,6 +49,7 @@ void emit_function(emitter *e, ptx_function *f) {
     put(e, " { /* %s */\nconst sim_block *const B = T->block;\nu32 CC = 0;\n", f->name);
     put(e, "const sim_local *const outer = T->locals;\n");
     int has_locals = declare_variables(e, f);
+    find_accumulators(e);
     put(e, "#undef LEAVE\n#define LEAVE %sreturn;\n", has_locals ? "T->locals = outer; " : "");
     for (int i = 0; i < f->length; i++) {
         e->in = f->code[i];

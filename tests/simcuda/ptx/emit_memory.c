@@ -128,6 +128,8 @@ static void emit_createpolicy(emitter *e) {
 static void emit_fence(emitter *e) {
     static const char *const scopes[] = {"cta", "cluster", "gl", "gpu", "sys", NULL};
     static const char *const orders[] = {"sc", "acq_rel", "acquire", "release", NULL};
+    if (emit_proxy_fence(e))
+        return;
     int scope = which(e, scopes);
     which(e, orders);
     if (scope < 0)
@@ -166,8 +168,10 @@ static void begin_copy(emitter *e) {
 }
 
 static void emit_cp(emitter *e) {
-    if (!has(e, "async") || has(e, "bulk") || has(e, "mbarrier"))
+    if (!has(e, "async") || has(e, "mbarrier"))
         refuse(e, "the form");
+    else if (has(e, "bulk"))
+        emit_bulk_copy(e);
     else if (has(e, "commit_group"))
         put(e, "async_commit(T, SITE(%d));", site(e));
     else if (has(e, "wait_all"))

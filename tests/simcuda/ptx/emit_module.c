@@ -155,8 +155,9 @@ const char *emit_module(ptx_module *m, const ptx_mode *mode) {
             "__attribute__((visibility(\"default\"))) const sim_module sim_module_export = {\n"
             "SIM_ABI, SIM_CHECK, %d, kernels, %d, globals, %d, relocs, %d, release_thread,\n",
             m->arch, n_kernels, n_globals, n_relocs);
-    ptx_put(out, "%d, sites, %d, %s, %d, %s};\n", mode->counted, e->n_sites,
+    ptx_put(out, "%d, sites, %d, %s, %d, %s,\n", mode->counted, e->n_sites,
             mode->counted ? "code_blocks" : "NULL", e->n_code_blocks,
             quoted(e, mode->usage ? mode->usage : ""));
+    ptx_put(out, "#if SIM_ASYNC\nend_async_block\n#else\nNULL\n#endif\n};\n");
     return out->data;
 }

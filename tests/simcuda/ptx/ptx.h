@@ -98,7 +98,7 @@ typedef enum ptx_operand_kind {
     PTX_OP_INTEGER, /* value */
     PTX_OP_F32,     /* value holds the bits */
     PTX_OP_F64,
-    PTX_OP_MEMORY, /* [name + offset], or [offset] without a name */
+    PTX_OP_MEMORY, /* [name + offset], or [offset] without a name; items: coordinates */
     PTX_OP_VECTOR, /* {a, b, ...} */
     PTX_OP_LIST,   /* (a, b, ...) of a call */
     PTX_OP_PAIR    /* a|b */

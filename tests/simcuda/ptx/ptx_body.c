@@ -60,8 +60,10 @@ static ptx_operand *parse_memory(ptx_parser *p, ptx_operand *o) {
     } else {
         o->offset = (int64_t)ptx_expect_integer(p);
     }
-    if (ptx_is(p, ","))
-        ptx_syntax(p, "unsupported: an address with coordinates");
+    if (ptx_take(p, ",")) { /* of a tensor map, with coordinates */
+        ptx_expect(p, "{");
+        parse_items(p, o, PTX_OP_MEMORY, "}");
+    }
     ptx_expect(p, "]");
     return o;
 }

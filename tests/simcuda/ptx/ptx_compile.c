@@ -187,6 +187,13 @@ static void make_key(char key[40], const char *c, unsigned flags) {
     ptx_hash_text(hash, key);
 }
 
+/* Tells whether the target is one with a suffix, as sm_90a. */
+static int is_exact(const char *ptx) {
+    const char *at = strstr(ptx, ".target sm_");
+    at = at ? at + strlen(".target sm_") : "";
+    return at[strspn(at, "0123456789")] == 'a';
+}
+
 ptx_result ptx_compile(const char *ptx, unsigned flags, const char *usage, void **container,
                        size_t *size, char **log) {
     char *c, key[40];
@@ -198,6 +205,7 @@ ptx_result ptx_compile(const char *ptx, unsigned flags, const char *usage, void 
     ptx_result result = ptx_translate(ptx, mode, &c, &arch, log);
     if (result != PTX_OK)
         return result;
+    flags |= is_exact(ptx) ? SIM_CONTAINER_EXACT : 0;
     make_key(key, c, flags);
     *container = ptx_cache_get(key, size);
     if (*container) {

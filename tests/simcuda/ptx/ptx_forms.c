@@ -47,13 +47,18 @@ static void put_name(const description *d, const ptx_operand *o) {
         ptx_put(d->out, "&%s", symbol_kind(d, s));
 }
 
+static void put_operand(const description *d, const ptx_operand *o);
+
 static void put_memory(const description *d, const ptx_operand *o) {
     int number;
     const ptx_symbol *s = o->name ? ptx_find(d->in->scope, o->name, &number) : NULL;
-    ptx_put(d->out, "[%s]", s ? symbol_kind(d, s) : "");
+    ptx_put(d->out, "[%s", s ? symbol_kind(d, s) : "");
+    for (int i = 0; i < o->items; i++) {
+        ptx_put(d->out, ", ");
+        put_operand(d, o->item[i]);
+    }
+    ptx_put(d->out, "]");
 }
-
-static void put_operand(const description *d, const ptx_operand *o);
 
 static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);

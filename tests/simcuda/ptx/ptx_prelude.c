@@ -15,13 +15,11 @@ EMBED(ptx_text_convert, "rt/rt_convert.h")
 EMBED(ptx_text_memory, "rt/rt_memory.h")
 EMBED(ptx_text_warp, "rt/rt_warp.h")
 EMBED(ptx_text_matrix, "rt/rt_matrix.h")
+EMBED(ptx_text_async, "rt/rt_async.h")
 
-const ptx_piece ptx_prelude[] = {{"sim_module.h", ptx_text_module},
-                                 {"rt_base.h", ptx_text_base},
-                                 {"rt_integer.h", ptx_text_integer},
-                                 {"rt_float.h", ptx_text_float},
-                                 {"rt_convert.h", ptx_text_convert},
-                                 {"rt_memory.h", ptx_text_memory},
-                                 {"rt_warp.h", ptx_text_warp},
-                                 {"rt_matrix.h", ptx_text_matrix},
-                                 {0, 0}};
+const ptx_piece ptx_prelude[] = {
+    {"sim_module.h", ptx_text_module},  {"rt_base.h", ptx_text_base},
+    {"rt_integer.h", ptx_text_integer}, {"rt_float.h", ptx_text_float},
+    {"rt_convert.h", ptx_text_convert}, {"rt_memory.h", ptx_text_memory},
+    {"rt_warp.h", ptx_text_warp},       {"rt_matrix.h", ptx_text_matrix},
+    {"rt_async.h", ptx_text_async},     {0, 0}};

@@ -18,6 +18,11 @@ static void paste(ptx_text *out, const ptx_piece *piece) {
     }
 }
 
+/* Only modules with such instructions contain rt_async.h, because parsing it takes time. */
+static int is_asynchronous(const char *ptx) {
+    return strstr(ptx, "mbarrier.") || strstr(ptx, "wgmma.");
+}
+
 typedef struct translation {
     const char *ptx;
     ptx_mode mode;
@@ -36,8 +41,11 @@ static void translate(ptx_context *context, void *user) {
     ptx_put(out, "#define SIM_CHECK %d\n", t->mode.checked);
     if (t->mode.counted)
         ptx_put(out, "#define SIM_COUNT 1\n");
+    if (is_asynchronous(t->ptx))
+        ptx_put(out, "#define SIM_ASYNC 1\n");
     for (const ptx_piece *piece = ptx_prelude; piece->name; piece++)
-        paste(out, piece);
+        if (is_asynchronous(t->ptx) || strcmp(piece->name, "rt_async.h") != 0)
+            paste(out, piece);
     ptx_put(out, "#line 1 \"module.c\"\n%s", body);
     t->c = strdup(out->data);
     if (!t->c)

@@ -92,4 +92,4 @@ EXPORT const sim_module sim_module_export = {
     SIM_ABI, 1,    80,     kernels, sizeof kernels / sizeof *kernels,
     globals, 3,    relocs, 1,       NULL,
     0,       NULL, 0,      NULL,    0,
-    ""};
+    "",      NULL};

@@ -1,5 +1,6 @@
 /* Modules, functions, and the limits of a launch. */
 #include "check.h"
+#include "../../sim_module.h"
 
 static CUmodule m;
 static CUstream s;
@@ -147,7 +148,10 @@ static void modules(void) {
     static const struct {
         unsigned arch, flags;
         CUresult code;
-    } fits[] = {{86, 0, CUDA_ERROR_NO_BINARY_FOR_GPU},
+    } fits[] = {{75, SIM_CONTAINER_EXACT, CUDA_ERROR_NO_BINARY_FOR_GPU},
+                {80, SIM_CONTAINER_EXACT, CUDA_SUCCESS},
+                {75, SIM_CONTAINER_EXACT | SIM_CONTAINER_PTX, CUDA_ERROR_NO_BINARY_FOR_GPU},
+                {86, 0, CUDA_ERROR_NO_BINARY_FOR_GPU},
                 {75, 0, CUDA_ERROR_NO_BINARY_FOR_GPU},
                 {90, 0, CUDA_ERROR_NO_BINARY_FOR_GPU},
                 {75, 1, CUDA_SUCCESS},

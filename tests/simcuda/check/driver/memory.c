@@ -297,6 +297,63 @@ static void destroyed_context(void) {
     OK(CU(cuCtxSetCurrent)(zero));
 }
 
+/* One argument of a right call is changed at a time. */
+typedef struct map_call {
+    size_t place, address;
+    cuuint32_t rank, box[3], step;
+    cuuint64_t dim[3], stride[2];
+    int type, interleave, swizzle, fill;
+} map_call;
+
+static CUresult encode(const map_call *c) {
+    static CUtensorMap map[2];
+    const cuuint32_t step[3] = {c->step, 1, 1};
+    char *base = (char *)zero - (uintptr_t)zero % 64;
+    return CU(cuTensorMapEncodeTiled)(
+        (CUtensorMap *)(void *)((char *)map + c->place), (CUtensorMapDataType)c->type, c->rank,
+        base + c->address, c->dim, c->stride, c->box, step, (CUtensorMapInterleave)c->interleave,
+        (CUtensorMapSwizzle)c->swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        (CUtensorMapFloatOOBfill)c->fill);
+}
+
+static void tensor_maps(void) {
+    const map_call right = {.rank = 3,
+                            .box = {64, 64, 1},
+                            .step = 1,
+                            .dim = {100, 50, 4},
+                            .stride = {208, 10400},
+                            .type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                            .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
+    map_call c;
+    OK(encode(&right));
+#define WITH(change, code)                                                                         \
+    c = right;                                                                                     \
+    c.change;                                                                                      \
+    GIVES(code, encode(&c))
+    WITH(place = 32, CUDA_ERROR_INVALID_VALUE);
+    WITH(address = 8, CUDA_ERROR_INVALID_VALUE);
+    SAYS("the address is a multiple of 16 bytes");
+    WITH(rank = 6, CUDA_ERROR_INVALID_VALUE);
+    WITH(box[1] = 257, CUDA_ERROR_INVALID_VALUE);
+    WITH(box[1] = 256, CUDA_SUCCESS);
+    WITH(box[1] = 0, CUDA_ERROR_INVALID_VALUE);
+    WITH(box[0] = 65, CUDA_ERROR_INVALID_VALUE); /* 130 bytes */
+    WITH(box[0] = 72, CUDA_ERROR_INVALID_VALUE);
+    SAYS("the bytes of the swizzle");
+    WITH(step = 2, CUDA_ERROR_NOT_SUPPORTED);
+    WITH(dim[1] = 0, CUDA_ERROR_INVALID_VALUE);
+    WITH(dim[2] = ((cuuint64_t)1 << 32) + 1, CUDA_ERROR_INVALID_VALUE);
+    WITH(stride[0] = 216, CUDA_ERROR_INVALID_VALUE);
+    WITH(stride[0] = 192, CUDA_ERROR_INVALID_VALUE); /* a line has 200 bytes */
+    WITH(stride[1] = 10416, CUDA_ERROR_INVALID_VALUE);
+    WITH(stride[1] = 0, CUDA_ERROR_INVALID_VALUE);
+    WITH(stride[1] = (cuuint64_t)208 << 33, CUDA_ERROR_INVALID_VALUE);
+    WITH(interleave = CU_TENSOR_MAP_INTERLEAVE_16B, CUDA_ERROR_NOT_SUPPORTED);
+    WITH(swizzle = CU_TENSOR_MAP_SWIZZLE_32B, CUDA_ERROR_NOT_SUPPORTED);
+    WITH(fill = CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA, CUDA_ERROR_NOT_SUPPORTED);
+#undef WITH
+}
+
 int main(void) {
     setenv("SIMCUDA_MEM", "64M", 1);
     setenv("SIMCUDA_ARENA", "128M", 1);
@@ -314,6 +371,7 @@ int main(void) {
     other_contexts();
     host_access();
     destroyed_context();
+    tensor_maps();
     CHECK(CTL(sim_leaks)() == 0, "leaks");
     return check_finish();
 }

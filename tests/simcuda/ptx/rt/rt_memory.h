@@ -11,6 +11,9 @@
 #ifndef SIM_COUNT
 #define SIM_COUNT 0
 #endif
+#ifndef SIM_ASYNC
+#define SIM_ASYNC 0
+#endif
 
 extern void *malloc(size_t);
 extern void *realloc(void *, size_t);
@@ -117,11 +120,19 @@ FAR void check_shared(sim_thread *T, u32 offset, u32 size, sim_access_kind kind,
     T->driver->access(T, (u64)(uintptr_t)T->block->shared + offset, size, kind, site);
 }
 
+#if SIM_ASYNC
+FAR void async_touch(sim_thread *T, u32 offset, u32 size, sim_access_kind kind,
+                     const sim_site *site);
+#endif
+
 /* Reports every access to shared memory to the driver, which checks it for races. */
 INL u64 at_shared(sim_thread *T, u32 offset, u32 size, sim_access_kind kind, const sim_site *site) {
     count_access(T, (u64)(uintptr_t)T->block->shared + offset, size, kind, site);
     if (SIM_CHECK)
         check_shared(T, offset, size, kind, site);
+#if SIM_ASYNC
+    async_touch(T, offset, size, kind, site);
+#endif
     return (u64)(uintptr_t)T->block->shared + offset;
 }
 

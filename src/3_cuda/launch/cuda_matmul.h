@@ -1,0 +1,54 @@
+/* Shared by the files of matrix products: plans, operands, the choice of tiles. */
+#ifndef DVTI_CUDA_MATMUL_H
+#define DVTI_CUDA_MATMUL_H
+#include "3_cuda/device/dvt_cuda_device.h"
+
+/* Splits of k begin at multiples of this, a multiple of every kernel's step along k. */
+#define DVTI_MM_CHUNK 64
+
+/* The plan of a launch, without its workspace. */
+typedef struct dvti_cuda_mm {
+    dvti_cuda_program program;
+    const char *entry;
+    int threads;
+    int64_t shared;
+    int64_t partial; /* bytes of one element of a partial result */
+    dvti_kmatmul args;
+} dvti_cuda_mm;
+
+/* An operand as the kernels see it: lines (rows of a, columns of b) and k. */
+typedef struct dvti_cuda_mm_side {
+    const void *data;
+    dvt_dtype dtype;
+    int64_t lines, k, line_stride, k_stride;
+    const int64_t *batch; /* strides */
+    int batch_axes;
+} dvti_cuda_mm_side;
+
+/* One tile shape, and the fraction of the GPU's arithmetic throughput that it reaches, 0 to 1. */
+typedef struct dvti_cuda_mm_tile {
+    int64_t rows, cols;
+    double rate;
+} dvti_cuda_mm_tile;
+
+DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b);
+/* Returns whether the lines, or (along_k) the elements of a line, are contiguous, and all other
+   strides are multiples of `group` elements. */
+DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group);
+/* Sets the tiles and the splits of k for a kernel with tiles of rows x cols. */
+DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits);
+/* Returns the tile, of n, with the shortest expected time, and the number of splits of k. write:
+   the time to write and read one element of a partial result. */
+DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
+                                const dvti_cuda_mm_tile *tiles, int n, double write,
+                                int64_t *splits);
+
+/* ---- cuda_matmul_mma.c ---- */
+/* Plans a product on tensor cores; false: they do not serve it. */
+DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                dvti_cuda_mm *plan);
+/* Starts a plan of kernels/matmul_wgmma.cu. */
+DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                         const dvti_cuda_mm *plan, dvti_cuda_grid grid);
+
+#endif
