@@ -185,6 +185,7 @@ static const row rows[] = {
      true},
     {"sort rows f32 64x1024", run_sort, one_matrix, {64, 1024}, DVT_F32, false},
     {"sort f32 1x65536", run_sort, one_matrix, {1, 65536}, DVT_F32, true},
+    {"sort bf16 1x65536", run_sort, one_matrix, {1, 65536}, DVT_BF16, true},
     {"cumulative sum rows f32 256x1024", run_cumsum, one_matrix, {256, 1024, 1}, DVT_F32, false},
     {"cumulative sum columns f32 1024x256", run_cumsum, one_matrix, {1024, 256, 0}, DVT_F32, false},
     {"uniform f32 n=262144", run_uniform, nothing, {N}, DVT_F32, false},
