@@ -68,9 +68,11 @@ typedef struct dvti_ksoftmax {
     dvti_kview in, out;           /* all axes but the last */
     int64_t n, in_step, out_step; /* extent and strides of the last axis */
     int64_t rows;
-    int64_t lanes;  /* threads that share a row */
-    int64_t groups; /* groups of rows; a block computes one group at a time */
-    int64_t vector; /* rows are contiguous, aligned, and multiples of 16 bytes */
+    int64_t lanes;       /* threads that share a row */
+    int64_t groups;      /* groups of rows; a block computes one group at a time */
+    int64_t vector;      /* rows are contiguous, aligned, and multiples of 16 bytes */
+    int64_t part, parts; /* positions of a part of a row, number of parts */
+    void *partial;       /* (rows, parts, 2) double: maximum, sum */
     /* cross-entropy; its gradient reads g (NULL: 1), and `in` has the logarithms of softmax */
     const void *label, *g;
     void *loss;

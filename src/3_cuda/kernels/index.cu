@@ -151,7 +151,8 @@ extern "C" __global__ void dvti_index_add(const dvti_kindex p) {
             dvti_sum x[4];
             same = 0;
             for (int k = 0; k < 4; k++) {
-                const bool more = same == k && first + k < m && dvti_sorted_key(p, first + k) == key;
+                const bool more =
+                    same == k && first + k < m && dvti_sorted_key(p, first + k) == key;
                 x[k] = more ? dvti_load<D, dvti_sum>(
                                   p.in.data,
                                   dvti_offset<dvti_index>(

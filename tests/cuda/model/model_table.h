@@ -39,6 +39,7 @@ static const row rows[] = {
     {"argmax rows f32 1024x256", run_argmax, one_matrix, {1024, 256}, DVT_F32, true},
     {"softmax f32 256x1024", run_softmax, one_matrix, {256, 1024}, DVT_F32, false},
     {"softmax long rows f32 8x32768", run_softmax, one_matrix, {8, 32768}, DVT_F32, true},
+    {"softmax one row f32 1x262144", run_softmax, one_matrix, {1, 262144}, DVT_F32, true},
     {"softmax gradient f32 256x1024",
      gradient,
      prepare_softmax_gradient,
