@@ -6,6 +6,7 @@ static const row rows[] = {
     {"add f32 n=262144", run_add, two_vectors, {N}, DVT_F32, false},
     {"add bf16 n=262144", run_add, two_vectors, {N}, DVT_BF16, true},
     {"add f32+bf16 n=262144", run_add, prepare_mixed, {N}, DVT_F32, false},
+    {"add f32+i32 n=262144", run_add, prepare_integers, {N}, DVT_F32, true},
     {"add bias f32 1024x256", run_add, prepare_bias, {1024, 256}, DVT_F32, true},
     {"where bool f32 n=262144", run_where, prepare_where, {N}, DVT_F32, false},
     {"relu gradient f32 n=262144", gradient, prepare_relu, {N}, DVT_F32, false},
