@@ -27916,8 +27916,9 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 	  (dvti_cuda_plan_reduce, dvti_cuda_reduce)) \
 	K(variance, (dvti_cpu_variance_supports, dvti_cpu_reduce_plan, dvti_cpu_variance, NULL), \
 	  (NULL, NULL)) \
-	K(softmax, (NULL, NULL, dvti_cpu_softmax, NULL), (NULL, dvti_cuda_softmax)) \
-	K(cross_entropy, (NULL, NULL, dvti_cpu_cross_entropy, NULL), (NULL, dvti_cuda_cross_entropy)) \
+	K(softmax, (NULL, NULL, dvti_cpu_softmax, NULL), (dvti_cuda_plan_softmax, dvti_cuda_softmax)) \
+	K(cross_entropy, (NULL, NULL, dvti_cpu_cross_entropy, NULL), \
+	  (dvti_cuda_plan_softmax, dvti_cuda_cross_entropy)) \
 	K(layer_norm, (dvti_cpu_layer_norm_supports, NULL, dvti_cpu_layer_norm, NULL), \
 	  (dvti_cuda_plan_layer_norm, dvti_cuda_layer_norm)) \
 	K(batch_norm, (dvti_cpu_batch_norm_supports, NULL, NULL, NULL), \
@@ -29423,9 +29424,11 @@ typedef struct dvti_ksoftmax {
 	dvti_kview in, out;           /* all axes but the last */
 	int64_t n, in_step, out_step; /* extent and strides of the last axis */
 	int64_t rows;
-	int64_t lanes;  /* threads that share a row */
-	int64_t groups; /* groups of rows; a block computes one group at a time */
-	int64_t vector; /* rows are contiguous, aligned, and multiples of 16 bytes */
+	int64_t lanes;       /* threads that share a row */
+	int64_t groups;      /* groups of rows; a block computes one group at a time */
+	int64_t vector;      /* rows are contiguous, aligned, and multiples of 16 bytes */
+	int64_t part, parts; /* positions of a part of a row, number of parts */
+	void *partial;       /* (rows, parts, 2) double: maximum, sum */
 	/* cross-entropy; its gradient reads g (NULL: 1), and `in` has the logarithms of softmax */
 	const void *label, *g;
 	void *loss;
@@ -29548,17 +29551,14 @@ typedef struct dvti_kindex {
 	int64_t total;       /* threads with an element */
 	int64_t n_out, rows; /* n_out: elements of the result; rows: its rows for each a */
 	int64_t along, along_index;
-	uint64_t *keys;
-	int64_t *values;
+	void *keys, *values; /* of sort.cu, of 64 bits if `wide`, else 32 */
+	int64_t wide;
 } dvti_kindex;
 
 /* sort.cu */
 typedef struct dvti_ksort {
-	const uint64_t *keys;
-	const int64_t *values;
-	uint64_t *other_keys;
-	int64_t *other_values;
-	int64_t *counts;
+	const void *keys, *values; /* values: NULL for 0, 1, 2.. */
+	void *other_keys, *other_values, *counts;
 	int64_t n, tile, tiles, shift;
 } dvti_ksort;
 
@@ -29568,9 +29568,10 @@ typedef struct dvti_korder {
 	void *out;
 	int64_t rows, n, k, descending; /* k: results per row */
 	int64_t width, groups;          /* keys of a row in a block, a power of two; groups of rows */
-	uint64_t *keys;                 /* long rows */
-	int64_t *values;
+	void *keys, *values;            /* long rows: of sort.cu, of 64 bits if `wide`, else 32 */
+	int64_t wide;
 	int64_t above; /* key bits above the element's bits hold the row */
+	int64_t whole; /* sorted keys still hold the elements */
 	/* Selection of the first k by rounds: the first k of each of `tiles` tiles of a row are written
        to other_keys and other_values. */
 	int64_t m, tiles, kept; /* candidates of a row before and after the round */
@@ -29591,6 +29592,7 @@ typedef struct dvti_krandom {
 	const int64_t *starts;
 	uint64_t *keys; /* permutation */
 	int64_t *values;
+	int64_t wide; /* keys and values of sort.cu have 64 bits, else 32 */
 	int *left;
 	int64_t rounds;
 } dvti_krandom;
@@ -29837,11 +29839,21 @@ DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
    positions. A value below 1 counts as 1. */
 DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor);
 
-/* Sorts in a workspace of dvti_cuda_sort_bytes(n) bytes, which begins with n keys and n values.
-   They are sorted in place by the lowest `bits` of the keys; the sort is stable. */
-DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n);
-DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch, void *workspace,
-								  int64_t n, int bits);
+/* A stable sort in a workspace of dvti_cuda_sort_bytes(n, bits) bytes. dvti_cuda_sort_begin divides
+   it. Then the caller writes n keys of up to `bits` bits. dvti_cuda_sort sorts them by their lowest
+   bits, and their values with them; the buffers change places. At first the values are 0, 1, 2..,
+   and nothing has written them. The caller may write other keys and sort again. */
+typedef struct dvti_cuda_sorting {
+	void *keys, *values; /* of 64 bits if `wide`, else 32 */
+	void *other_keys, *other_values, *counts;
+	int64_t n;
+	bool wide, sorted;
+} dvti_cuda_sorting;
+
+DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n, int bits);
+DVTI_FN dvti_cuda_sorting dvti_cuda_sort_begin(void *workspace, int64_t n, int bits);
+DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+								  dvti_cuda_sorting *sorting, int bits);
 /* Drops axes of extent 1, sorts the others by descending stride if `sorts`, and merges contiguous
    ones. At least one axis remains. `along` gets the same changes, so positions in both stay the
    same. */
@@ -29876,6 +29888,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 DVTI_FN dvt_status dvti_cuda_custom(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 /* Fill launch->plan, once for each launch, and return the bytes of workspace. */
 DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_softmax(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_layer_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_batch_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_order(const dvti_cuda_gpu *gpu, dvti_launch *launch);
@@ -32381,7 +32394,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4091], part1[653], end[1];
+    char part0[4085], part1[690], end[1];
 } dvti_cuda_text_args_h = {
 "#line 1 \"args.h\"\n\n\n\n"
 "#ifndef DVTI_KERNEL_ARGS_H\n"
@@ -32437,7 +32450,9 @@ static const struct {
 	"int64_t rows;\n"
 	"int64_t lanes;\n"
 	"int64_t groups;\n"
-	"int64_t vector;\n\n"
+	"int64_t vector;\n"
+	"int64_t part, parts;\n"
+	"void *partial;\n\n"
 	"const void *label, *g;\n"
 	"void *loss;\n"
 "} dvti_ksoftmax;\n\n\n"
@@ -32537,15 +32552,12 @@ static const struct {
 	"int64_t total;\n"
 	"int64_t n_out, rows;\n"
 	"int64_t along, along_index;\n"
-	"uint64_t *keys;\n"
-	"int64_t *values;\n"
+	"void *keys, *values;\n"
+	"int64_t wide;\n"
 "} dvti_kindex;\n\n\n"
 "typedef struct dvti_ksort {\n"
-	"const uint64_t *keys;\n"
-	"const int64_t *values;\n"
-	"uint64_t *other_keys;\n"
-	"int64_t *other_values;\n"
-	"int64_t *counts;\n"
+	"const void *keys, *values;\n"
+	"void *other_keys, *other_values, *counts;\n"
 	"int64_t n, tile, tiles, shift;\n"
 "} dvti_ksort;\n\n\n"
 "typedef struct dvti_korder {\n"
@@ -32553,9 +32565,10 @@ static const struct {
 	"void *out;\n"
 	"int64_t rows, n, k, descending;\n"
 	"int64_t width, groups;\n"
-	"uint64_t *keys;\n"
-	"int64_t *values;\n"
-	"int64_t above;\n\n\n"
+	"void *keys, *values;\n"
+	"int64_t wide;\n"
+	"int64_t above;\n"
+	"int64_t whole;\n\n\n"
 	"int64_t m, tiles, kept;\n"
 	"uint64_t *other_keys;\n"
 	"int64_t *other_values;\n"
@@ -32568,10 +32581,11 @@ static const struct {
 	"int64_t first;\n"
 	"double f0, f1, f2;\n"
 	"int64_t low, span;\n"
-	"int64_t step;\n"
-	"const int64_t *starts;\n",
+	"int64_t step;\n",
+	"const int64_t *starts;\n"
 	"uint64_t *keys;\n"
 	"int64_t *values;\n"
+	"int64_t wide;\n"
 	"int *left;\n"
 	"int64_t rounds;\n"
 "} dvti_krandom;\n\n\n\n"
@@ -33829,11 +33843,12 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4059], part1[4081], part2[2031], end[1];
+    char part0[4090], part1[4084], part2[4087], part3[2912], end[1];
 } dvti_cuda_text_elementwise_cu = {
 "#line 1 \"elementwise.cu\"\n"
-"#line 27\n"
-"#define ANY 15\n\n"
+"#line 30\n"
+"#define ANY 15\n"
+"#define MIXED (D0 == ANY && N > 1)\n\n"
 "template <> struct dvti_stored<ANY> { typedef uint64_t type; };\n\n\n"
 "__device__ inline T dvti_apply(const dvti_kelementwise &p, T a, T b, T c) {\n"
 	"const T x = a, low = IS_INT ? (T)p.i_low : (T)p.f_low,\n"
@@ -33931,7 +33946,7 @@ static const struct {
 		"((unsigned char *)data)[at] = (unsigned char)raw;\n"
 "}\n\n\n"
 "template <int K, int D> struct dvti_operand {\n"
-	"dvti_group<D, N> group[U];\n"
+	"dvti_group<D, D == ANY ? 1 : N> group[U];\n"
 	"T single;\n\n"
 	"__device__ inline T widen(const dvti_kelementwise &p, typename dvti_stored<D>::type raw) const {\n"
 		"if constexpr (K == 1 && CONDITION)\n"
@@ -33948,7 +33963,7 @@ static const struct {
 	"}\n\n"
 	"__device__ inline void load(const dvti_kelementwise &p, int u, int64_t at) {\n"
 		"if (p.kind[K] == DVTI_EW_EACH) {\n"
-			"if constexpr (N > 1)\n"
+			"if constexpr (N > 1 && D != ANY)\n"
 				"group[u].word =\n"
 					"*(decltype(group[u].word) *)((typename dvti_stored<D>::type *)p.data[K] + at);\n"
 			"else\n"
@@ -33956,8 +33971,8 @@ static const struct {
 		"} else if (!FLAT && p.kind[K] == DVTI_EW_GROUP)\n"
 			"group[u].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);\n"
 	"}\n\n\n\n"
-	"__device__ inline void load_one(const dvti_kelementwise &p, int64_t at) {\n"
-		"if (p.kind[K] == DVTI_EW_EACH)\n",
+	"__device__ inline void load_one(const dvti_kelementwise &p, int64_t at) {\n",
+		"if (p.kind[K] == DVTI_EW_EACH)\n"
 			"group[0].v[0] = dvti_ew_get<D>(p.data[K], at, p.bytes[K]);\n"
 	"}\n\n\n\n"
 	"__device__ inline typename dvti_stored<D>::type stored(const dvti_kelementwise &p, int u,\n"
@@ -33971,9 +33986,120 @@ static const struct {
 			"return single;\n"
 		"return widen(p, !FLAT && p.kind[K] == DVTI_EW_GROUP ? group[u].v[0] : group[u].v[j]);\n"
 	"}\n"
+"};\n\n\n"
+"#if MIXED\n\n\n"
+"template <int D> __device__ constexpr bool dvti_mixed_reads() {\n"
+	"return IS_INT         ? !DVTI_IS_FLOAT(D)\n"
+		   ": sizeof(T) == 4 ? D != DVT_F64 && D != DVT_I64\n"
+							": D == DVT_BOOL || sizeof(typename dvti_stored<D>::type) >= 4;\n"
+"}\n\n"
+"template <int D> __device__ constexpr bool dvti_mixed_writes() {\n"
+	"return D == DVT_BOOL || (IS_INT           ? D == DVT_I64 || D == DVT_I32\n"
+							 ": sizeof(T) == 4 ? DVTI_IS_FLOAT(D) && D != DVT_F64\n"
+											  ": D == DVT_F64 || D == DVT_F32);\n"
+"}\n\n\n"
+"#define DVTI_EACH_DTYPE(dtype, F)                                                                  \\\n"
+	"switch (dtype) {                                                                               \\\n"
+	"case DVT_F32:                                                                               \\\n"
+		"return F(DVT_F32);                                                                    \\\n"
+	"case DVT_F64:                                                                               \\\n"
+		"return F(DVT_F64);                                                                    \\\n"
+	"case DVT_F16:                                                                               \\\n"
+		"return F(DVT_F16);                                                                    \\\n"
+	"case DVT_BF16:                                                                              \\\n"
+		"return F(DVT_BF16);                                                                   \\\n"
+	"case DVT_I8:                                                                                \\\n"
+		"return F(DVT_I8);                                                                     \\\n"
+	"case DVT_U8:                                                                                \\\n"
+		"return F(DVT_U8);                                                                     \\\n"
+	"case DVT_I32:                                                                               \\\n"
+		"return F(DVT_I32);                                                                    \\\n"
+	"case DVT_I64:                                                                               \\\n"
+		"return F(DVT_I64);                                                                    \\\n"
+	"default:                                                                                       \\\n"
+		"return F(DVT_BOOL);                                                                        \\\n"
+	"}\n\n"
+"template <int K> struct dvti_mixed : dvti_operand<K, ANY> {\n"
+	"uint4 raw[U][2];\n"
+	"T values[N];\n\n"
+	"__device__ inline void load(const dvti_kelementwise &p, int u, int64_t at) {\n"
+		"if (p.kind[K] != DVTI_EW_EACH)\n"
+			"return dvti_operand<K, ANY>::load(p, u, at);\n"
+		"const char *from = (const char *)p.data[K] + at * p.bytes[K];\n"
+		"if (p.bytes[K] >= 4)\n"
+			"raw[u][0] = *(const uint4 *)from;\n"
+		"if (p.bytes[K] == 8)\n"
+			"raw[u][1] = *(const uint4 *)(from + 16);\n"
+		"if (p.bytes[K] == 2) {\n"
+			"const uint2 half = *(const uint2 *)from;\n"
+			"raw[u][0].x = half.x;\n"
+			"raw[u][0].y = half.y;\n"
+		"}\n"
+		"if (p.bytes[K] == 1)\n"
+			"raw[u][0].x = *(const unsigned *)from;\n"
+	"}\n\n"
+	"template <int D> __device__ inline void widen_all(int u) {\n"
+		"if constexpr (dvti_mixed_reads<D>())\n"
+			"widen_these<D>(u);\n"
+	"}\n\n"
+	"template <int D> __device__ inline void widen_these(int u) {\n"
+		"typename dvti_stored<D>::type e[N];\n"
+		"memcpy(e, raw[u], sizeof e);\n"
+"#pragma unroll\n"
+		"for (int j = 0; j < N; j++)\n"
+			"if constexpr (K == 1 && CONDITION)\n"
+				"values[j] = dvti_ew_condition<D>(e[j], D);\n"
+			"else\n"
+				"values[j] = dvti_widen<D, T>(e[j]);\n"
+	"}\n\n"
+	"__device__ inline void open(const dvti_kelementwise &p, int u) {\n"
+		"if (p.kind[K] != DVTI_EW_EACH) {\n"
+			"const T same = this->value(p, u, 0);\n"
+"#pragma unroll\n"
+			"for (int j = 0; j < N; j++)\n"
+				"values[j] = same;\n"
+			"return;\n"
+		"}\n",
+"#define DVTI_WIDEN(D) widen_all<D>(u)\n"
+		"DVTI_EACH_DTYPE(p.dtype[K], DVTI_WIDEN)\n"
+	"}\n"
 "};\n\n"
-"__device__ inline void dvti_prepare(const dvti_kelementwise &p, dvti_operand<1, D1> &a,\n"
-									"dvti_operand<2, D2> &b, dvti_operand<3, D3> &c) {\n"
+"template <int D> __device__ inline void dvti_mixed_put_these(void *to, const T (&values)[N]) {\n"
+	"typename dvti_stored<D>::type e[N];\n"
+	"uint4 raw[2];\n"
+"#pragma unroll\n"
+	"for (int j = 0; j < N; j++)\n"
+		"e[j] = dvti_narrow<D>(values[j]);\n"
+	"memcpy(raw, e, sizeof e);\n"
+	"if constexpr (sizeof e >= 16)\n"
+		"*(uint4 *)to = raw[0];\n"
+	"if constexpr (sizeof e == 32)\n"
+		"((uint4 *)to)[1] = raw[1];\n"
+	"if constexpr (sizeof e == 8)\n"
+		"*(uint2 *)to = *(const uint2 *)&raw[0];\n"
+	"if constexpr (sizeof e == 4)\n"
+		"*(unsigned *)to = raw[0].x;\n"
+"}\n\n"
+"template <int D> __device__ inline void dvti_mixed_put_as(void *to, const T (&values)[N]) {\n"
+	"if constexpr (dvti_mixed_writes<D>())\n"
+		"dvti_mixed_put_these<D>(to, values);\n"
+"}\n\n"
+"__device__ inline void dvti_mixed_put(const dvti_kelementwise &p, int64_t at,\n"
+									  "const T (&values)[N]) {\n"
+	"void *to = (char *)p.data[0] + at * p.bytes[0];\n"
+"#define DVTI_PUT(D) dvti_mixed_put_as<D>(to, values)\n"
+	"DVTI_EACH_DTYPE(p.dtype[0], DVTI_PUT)\n"
+"}\n\n"
+"typedef dvti_mixed<1> dvti_first;\n"
+"typedef dvti_mixed<2> dvti_second;\n"
+"typedef dvti_mixed<3> dvti_third;\n"
+"#else\n"
+"typedef dvti_operand<1, D1> dvti_first;\n"
+"typedef dvti_operand<2, D2> dvti_second;\n"
+"typedef dvti_operand<3, D3> dvti_third;\n"
+"#endif\n\n"
+"__device__ inline void dvti_prepare(const dvti_kelementwise &p, dvti_first &a, dvti_second &b,\n"
+									"dvti_third &c) {\n"
 	"a.prepare(p);\n"
 	"if (N_IN > 1)\n"
 		"b.prepare(p);\n"
@@ -34018,7 +34144,7 @@ static const struct {
 "}\n\n\n\n\n"
 "#define RESIDENT (DOUBLES && (sizeof(T) == 4 || __CUDA_ARCH__ >= 1000) ? 2 : 0)\n\n"
 "#if TILE\n"
-"#line 252\n"
+"#line 383\n"
 "template <int K, int D> struct dvti_tile {\n"
 	"typedef typename dvti_stored<D>::type element;\n"
 	"element cell[32][32 + (sizeof(element) < 4 ? 4 / sizeof(element) : 1)];\n\n"
@@ -34041,9 +34167,9 @@ static const struct {
 	"__shared__ dvti_tile<1, ACROSS & 1 ? D1 : DVT_BOOL> ta;\n"
 	"__shared__ dvti_tile<2, ACROSS & 2 ? D2 : DVT_BOOL> tb;\n"
 	"__shared__ dvti_tile<3, ACROSS & 4 ? D3 : DVT_BOOL> tc;\n"
-	"dvti_operand<1, D1> a;\n"
-	"dvti_operand<2, D2> b;\n"
-	"dvti_operand<3, D3> c;\n"
+	"dvti_first a;\n"
+	"dvti_second b;\n"
+	"dvti_third c;\n"
 	"const int last = (int)p.ndim - 1, column = threadIdx.x & 31;\n"
 	"const dvti_position n = (dvti_position)p.n;\n"
 	"dvti_prepare(p, a, b, c);\n"
@@ -34051,7 +34177,7 @@ static const struct {
 		"const dvti_places places = dvti_locate(p, tile);\n"
 		"const dvti_position band = dvti_divide(tile, p.axis[last]);\n"
 		"const dvti_position batch = dvti_divide(band, p.axis[last - 1]);\n"
-		"const int64_t row = (int64_t)(band - batch * (dvti_position)p.axis[last - 1].divisor) * 32;\n"
+		"const int64_t row = (int64_t)(band - batch * (dvti_position)p.axis[last - 1].divisor) * 32;\n",
 		"const int64_t at = (int64_t)(tile - band * (dvti_position)p.axis[last].divisor) * 32;\n"
 		"const int rows = (int)min(p.rows - row, (int64_t)32),\n"
 				  "columns = (int)min(p.columns - at, (int64_t)32);\n"
@@ -34070,7 +34196,7 @@ static const struct {
 				"continue;\n"
 			"if constexpr (ACROSS & 1)\n"
 				"a.group[u].v[0] = ta.cell[column][r];\n"
-			"else\n",
+			"else\n"
 				"a.load(p, u, places.of[1] + r * p.row_step[1] + column * p.column_step[1]);\n"
 			"if constexpr (ACROSS & 2)\n"
 				"b.group[u].v[0] = tb.cell[column][r];\n"
@@ -34094,9 +34220,9 @@ static const struct {
 "#else\n"
 "extern \"C\" __global__ void __launch_bounds__(256, RESIDENT)\n"
 	"dvti_elementwise(const dvti_kelementwise p) {\n"
-	"dvti_operand<1, D1> a;\n"
-	"dvti_operand<2, D2> b;\n"
-	"dvti_operand<3, D3> c;\n"
+	"dvti_first a;\n"
+	"dvti_second b;\n"
+	"dvti_third c;\n"
 	"const dvti_position n = (dvti_position)p.n, step = (dvti_position)dvti_threads() * U;\n"
 	"dvti_prepare(p, a, b, c);\n"
 	"for (dvti_position first = (dvti_position)blockIdx.x * blockDim.x * U + threadIdx.x; first < n;\n"
@@ -34118,6 +34244,19 @@ static const struct {
 "#pragma unroll\n"
 		"for (int u = 0; u < U; u++)\n"
 			"if (first + u * blockDim.x < n) {\n"
+"#if MIXED\n"
+				"T out[N];\n"
+				"a.open(p, u);\n"
+				"if (N_IN > 1)\n"
+					"b.open(p, u);\n"
+				"if (N_IN > 2)\n"
+					"c.open(p, u);\n"
+"#pragma unroll\n"
+				"for (int j = 0; j < N; j++)\n"
+					"out[j] = dvti_apply(p, a.values[j], N_IN > 1 ? b.values[j] : (T)0,\n"
+										"N_IN > 2 ? c.values[j] : (T)0);\n"
+				"dvti_mixed_put(p, to[u], out);\n"
+"#else\n"
 				"dvti_group<D0, N> out;\n"
 "#pragma unroll\n"
 				"for (int j = 0; j < N; j++)\n"
@@ -34127,6 +34266,7 @@ static const struct {
 						"out.word;\n"
 				"else\n"
 					"dvti_ew_put<D0>(p.data[0], to[u], out.v[0], p.bytes[0]);\n"
+"#endif\n"
 			"}\n"
 	"}\n"
 	"if (N > 1 && blockIdx.x == 0 && threadIdx.x < p.tail) {\n"
@@ -34187,7 +34327,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4056], part1[809], end[1];
+    char part0[4091], part1[1218], end[1];
 } dvti_cuda_text_index_cu = {
 "#line 1 \"index.cu\"\n"
 "#line 26\n"
@@ -34265,40 +34405,52 @@ static const struct {
 			"to += step * p.out.stride[axis];\n"
 			"at = up;\n"
 		"}\n"
-		"p.keys[i] = (uint64_t)(to + dvti_inside(p.index[where], p.n) * p.step);\n"
-		"p.values[i] = i;\n"
+		"to += dvti_inside(p.index[where], p.n) * p.step;\n"
+		"if (WIDE && p.wide)\n"
+			"((int64_t *)p.keys)[i] = to;\n"
+		"else\n"
+			"((unsigned *)p.keys)[i] = (unsigned)to;\n"
 	"}\n"
 "}\n\n"
 "__device__ inline int64_t dvti_total(int64_t a, int64_t b) {\n"
 	"return (int64_t)((uint64_t)a + (uint64_t)b);\n"
 "}\n\n"
 "__device__ inline float dvti_total(float a, float b) { return a + b; }\n\n"
-"__device__ inline double dvti_total(double a, double b) { return a + b; }\n\n\n\n"
+"__device__ inline double dvti_total(double a, double b) { return a + b; }\n\n\n"
+"__device__ inline int64_t dvti_sorted_key(const dvti_kindex &p, int64_t at) {\n"
+	"return WIDE && p.wide ? ((const int64_t *)p.keys)[at]\n"
+						  ": (int64_t)((const unsigned *)p.keys)[at];\n"
+"}\n\n"
+"__device__ inline dvti_index dvti_sorted_value(const dvti_kindex &p, int64_t at) {\n"
+	"return WIDE && p.wide ? (dvti_index)((const int64_t *)p.values)[at]\n"
+						  ": ((const int *)p.values)[at];\n"
+"}\n\n\n\n"
 "extern \"C\" __global__ void dvti_index_add(const dvti_kindex p) {\n"
 	"const dvti_index width = (dvti_index)p.b, m = (dvti_index)p.m;\n"
 	"for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {\n"
-		"const dvti_index at = (dvti_index)i, row = at / width, a = row / m, b = at - row * width;\n"
+		"const dvti_index at = (dvti_index)i, row = at / width, a = row / m, b = at - row * width;\n",
 		"int64_t first = row - a * m;\n"
-		"const uint64_t key = p.keys[first];\n"
-		"if (first > 0 && p.keys[first - 1] == key)\n"
+		"const int64_t key = dvti_sorted_key(p, first);\n"
+		"if (first > 0 && dvti_sorted_key(p, first - 1) == key)\n"
 			"continue;\n"
 		"dvti_sum sum = 0;\n"
 		"for (int same = 4; same == 4; first += 4) {\n"
 			"dvti_sum x[4];\n"
 			"same = 0;\n"
 			"for (int k = 0; k < 4; k++) {\n"
-				"const bool more = same == k && first + k < m && p.keys[first + k] == key;\n"
+				"const bool more =\n"
+					"same == k && first + k < m && dvti_sorted_key(p, first + k) == key;\n"
 				"x[k] = more ? dvti_load<D, dvti_sum>(\n"
 								  "p.in.data,\n"
-								  "dvti_offset<dvti_index>(\n",
-									  "p.in, (a * m + (dvti_index)p.values[first + k]) * width + b))\n"
+								  "dvti_offset<dvti_index>(\n"
+									  "p.in, (a * m + dvti_sorted_value(p, first + k)) * width + b))\n"
 							": 0;\n"
 				"same += more;\n"
 			"}\n"
 			"for (int k = 0; k < 4; k++)\n"
 				"sum = k < same ? dvti_total(sum, x[k]) : sum;\n"
 		"}\n"
-		"dvti_store<D>(p.out.data, (a * p.rows + (int64_t)key) * p.b + b, sum);\n"
+		"dvti_store<D>(p.out.data, (a * p.rows + key) * p.b + b, sum);\n"
 	"}\n"
 "}\n\n\n"
 "extern \"C\" __global__ void dvti_index_lines(const dvti_kindex p) {\n"
@@ -35501,12 +35653,16 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4053], part1[423], end[1];
+    char part0[4089], part1[4057], part2[271], end[1];
 } dvti_cuda_text_order_cu = {
 "#line 1 \"order.cu\"\n"
-"#line 24\n"
+"#line 28\n"
 "#define PLACES 2048\n"
-"#define KEY_BITS (D == DVT_BOOL ? 1 : 8 * (int)sizeof(dvti_stored<D>::type))\n\n"
+"#define PLACE_BITS 11\n"
+"#define KEY_BITS (D == DVT_BOOL ? 1 : 8 * (int)sizeof(dvti_stored<D>::type))\n"
+"#define TOP (1ULL << (KEY_BITS - 1))\n"
+"#define ALL (~0ULL >> (64 - KEY_BITS))\n"
+"#define EACH 8\n\n"
 "typedef dvti_stored<D>::type dvti_element;\n\n\n"
 "__device__ inline uint64_t dvti_float_key(uint64_t u, int bits, uint64_t infinity) {\n"
 	"const uint64_t top = 1ULL << (bits - 1), all = top | (top - 1);\n"
@@ -35518,7 +35674,6 @@ static const struct {
 "}\n\n"
 "__device__ inline uint64_t dvti_key(const dvti_korder &p, int64_t at) {\n"
 	"const dvti_element x = ((const dvti_element *)p.in)[at];\n"
-	"const uint64_t all = ~0ULL >> (64 - KEY_BITS);\n"
 	"uint64_t key;\n"
 	"if constexpr (D == DVT_F32)\n"
 		"key = dvti_float_key(__float_as_uint(x), 32, 0x7f800000);\n"
@@ -35533,88 +35688,198 @@ static const struct {
 	"else if constexpr (D == DVT_U8)\n"
 		"key = x;\n"
 	"else\n"
-		"key = ((uint64_t)(int64_t)x ^ 1ULL << (KEY_BITS - 1)) & all;\n"
-	"return p.descending ? ~key & all : key;\n"
-"}\n\n"
-"__device__ inline void dvti_result(const dvti_korder &p, int64_t to, int64_t first, int64_t at) {\n"
-	"if (INDICES)\n"
-		"((int64_t *)p.out)[to] = at;\n"
-	"else\n"
-		"((dvti_element *)p.out)[to] = ((const dvti_element *)p.in)[first + at];\n"
+		"key = ((uint64_t)(int64_t)x ^ TOP) & ALL;\n"
+	"return p.descending ? ~key & ALL : key;\n"
 "}\n\n\n"
-"__device__ inline void dvti_bitonic_sort(uint64_t *keys, unsigned short *places, int width) {\n"
-	"for (int size = 2; size <= width; size *= 2)\n"
-		"for (int step = size / 2; step > 0; step /= 2) {\n"
-			"for (int k = threadIdx.x; k < PLACES / 2; k += 256) {\n"
-				"const int a = 2 * k - (k & (step - 1)), b = a + step;\n"
-				"const bool up = size == width || (a & size) == 0;\n"
-				"const uint64_t x = keys[a], y = keys[b];\n"
-				"const unsigned short i = places[a], j = places[b];\n"
-				"if ((x > y || (x == y && i > j)) == up) {\n"
-					"keys[a] = y;\n"
-					"keys[b] = x;\n"
-					"places[a] = j;\n"
-					"places[b] = i;\n"
-				"}\n"
-			"}\n"
+"__device__ inline bool dvti_unkey(const dvti_korder &p, uint64_t key, dvti_element *x) {\n"
+	"key = p.descending ? ~key & ALL : key & ALL;\n"
+	"if (!DVTI_IS_FLOAT(D)) {\n"
+		"*x = (dvti_element)(D == DVT_BOOL || D == DVT_U8 ? key : key ^ TOP);\n"
+		"return true;\n"
+	"}\n"
+	"const uint64_t bits = key & TOP ? key ^ TOP : ~key & ALL;\n"
+	"memcpy(x, &bits, sizeof *x);\n"
+	"return key != ALL && key != TOP;\n"
+"}\n\n\n"
+"__device__ inline void dvti_result(const dvti_korder &p, int64_t to, int64_t first, int64_t at,\n"
+								   "bool whole, uint64_t key) {\n"
+	"dvti_element x;\n"
+	"if (INDICES) {\n"
+		"((int64_t *)p.out)[to] = at;\n"
+		"return;\n"
+	"}\n"
+	"if (!whole || !dvti_unkey(p, key, &x))\n"
+		"x = ((const dvti_element *)p.in)[first + at];\n"
+	"((dvti_element *)p.out)[to] = x;\n"
+"}\n\n\n\n"
+"#if D == DVT_F64 || D == DVT_I64\n"
+"struct dvti_entry {\n"
+	"uint64_t key;\n"
+	"unsigned short place;\n"
+"};\n\n"
+"__device__ inline dvti_entry dvti_entry_of(uint64_t key, int place) {\n"
+	"dvti_entry e;\n"
+	"e.key = key;\n"
+	"e.place = (unsigned short)place;\n"
+	"return e;\n"
+"}\n\n"
+"__device__ inline uint64_t dvti_entry_key(dvti_entry e) { return e.key; }\n"
+"__device__ inline int dvti_entry_place(dvti_entry e) { return e.place; }\n\n"
+"__device__ inline bool dvti_after(dvti_entry a, dvti_entry b) {\n"
+	"return a.key > b.key || (a.key == b.key && a.place > b.place);\n"
+"}\n"
+"#else\n"
+"template <bool> struct dvti_entry_word { typedef unsigned type; };\n"
+"template <> struct dvti_entry_word<false> { typedef uint64_t type; };\n"
+"typedef dvti_entry_word<(KEY_BITS + PLACE_BITS <= 32)>::type dvti_entry;\n\n"
+"__device__ inline dvti_entry dvti_entry_of(uint64_t key, int place) {\n"
+	"return (dvti_entry)(key << PLACE_BITS | (unsigned)place);\n"
+"}\n\n"
+"__device__ inline uint64_t dvti_entry_key(dvti_entry e) { return e >> PLACE_BITS; }\n"
+"__device__ inline int dvti_entry_place(dvti_entry e) { return (int)(e & (PLACES - 1)); }\n"
+"__device__ inline bool dvti_after(dvti_entry a, dvti_entry b) { return a > b; }\n"
+"#endif\n\n\n\n"
+"#define GAP(at) ((at) + ((at) >> (KEY_BITS + PLACE_BITS <= 32 ? 5 : 4)))\n\n"
+"struct dvti_entries {\n"
+"#if D == DVT_F64 || D == DVT_I64\n"
+	"uint64_t keys[GAP(PLACES)];\n"
+	"unsigned short places[GAP(PLACES)];\n"
+	"__device__ inline dvti_entry get(int at) const {\n"
+		"return dvti_entry_of(keys[GAP(at)], places[GAP(at)]);\n"
+	"}\n"
+	"__device__ inline void put(int at, dvti_entry e) {\n"
+		"keys[GAP(at)] = e.key;\n"
+		"places[GAP(at)] = e.place;\n"
+	"}\n"
+"#else\n"
+	"dvti_entry words[GAP(PLACES)];\n"
+	"__device__ inline dvti_entry get(int at) const { return words[GAP(at)]; }\n"
+	"__device__ inline void put(int at, dvti_entry e) { words[GAP(at)] = e; }\n"
+"#endif\n"
+"};\n\n\n\n"
+"template <int DISTANCE>\n"
+"__device__ inline void dvti_exchange(dvti_entry (&e)[EACH], int first, int step, int size,\n"
+									 "bool last) {\n"
+"#pragma unroll\n"
+	"for (int k = 0; k < EACH; k++)\n"
+		"if (!(k & DISTANCE)) {\n"
+			"const dvti_entry a = e[k], b = e[k | DISTANCE];\n"
+			"const bool up = last || ((first + k * step) & size) == 0;\n"
+			"const bool swap = dvti_after(a, b) == up;\n"
+			"e[k] = swap ? b : a;\n"
+			"e[k | DISTANCE] = swap ? a : b;\n"
+		"}\n"
+"}\n\n\n"
+"__device__ inline void dvti_bitonic_sort(dvti_entries &all, int width) {\n",
+	"dvti_entry e[EACH];\n"
+	"int first = (int)threadIdx.x * EACH;\n"
+"#pragma unroll\n"
+	"for (int k = 0; k < EACH; k++)\n"
+		"e[k] = all.get(first + k);\n"
+	"if (width >= 2)\n"
+		"dvti_exchange<1>(e, first, 1, 2, width == 2);\n"
+	"if (width >= 4) {\n"
+		"dvti_exchange<2>(e, first, 1, 4, width == 4);\n"
+		"dvti_exchange<1>(e, first, 1, 4, width == 4);\n"
+	"}\n"
+	"if (width >= 8) {\n"
+		"dvti_exchange<4>(e, first, 1, 8, width == 8);\n"
+		"dvti_exchange<2>(e, first, 1, 8, width == 8);\n"
+		"dvti_exchange<1>(e, first, 1, 8, width == 8);\n"
+	"}\n"
+"#pragma unroll\n"
+	"for (int k = 0; k < EACH; k++)\n"
+		"all.put(first + k, e[k]);\n"
+	"__syncthreads();\n"
+"#pragma unroll 1\n"
+	"for (int size = 16; size <= width; size *= 2)\n"
+"#pragma unroll 1\n"
+		"for (int far = size / 2; far > 0; far /= EACH) {\n"
+			"const int step = far >= 4 ? far / 4 : 1, t = (int)threadIdx.x;\n"
+			"first = (t & ~(step - 1)) * EACH + (t & (step - 1));\n"
+"#pragma unroll\n"
+			"for (int k = 0; k < EACH; k++)\n"
+				"e[k] = all.get(first + k * step);\n"
+			"if (far >= 4)\n"
+				"dvti_exchange<4>(e, first, step, size, size == width);\n"
+			"if (far >= 2)\n"
+				"dvti_exchange<2>(e, first, step, size, size == width);\n"
+			"dvti_exchange<1>(e, first, step, size, size == width);\n"
+"#pragma unroll\n"
+			"for (int k = 0; k < EACH; k++)\n"
+				"all.put(first + k * step, e[k]);\n"
 			"__syncthreads();\n"
 		"}\n"
 "}\n\n\n"
 "extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_order_block(const dvti_korder p) {\n"
-	"__shared__ uint64_t keys[PLACES];\n"
-	"__shared__ unsigned short places[PLACES];\n"
+	"__shared__ dvti_entries all;\n"
 	"const int width = (int)p.width, rows = PLACES / width;\n"
 	"for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {\n"
 		"for (int i = threadIdx.x; i < PLACES; i += 256) {\n"
 			"const int64_t row = group * rows + i / width;\n"
 			"const int at = i % width;\n"
-			"keys[i] = row < p.rows && at < p.n ? dvti_key(p, row * p.n + at) : ~0ULL;\n"
-			"places[i] = (unsigned short)at;\n"
+			"const uint64_t key = row < p.rows && at < p.n ? dvti_key(p, row * p.n + at) : ALL;\n"
+			"all.put(i, dvti_entry_of(key, at));\n"
 		"}\n"
 		"__syncthreads();\n"
-		"dvti_bitonic_sort(keys, places, width);\n"
+		"dvti_bitonic_sort(all, width);\n"
 		"for (int i = threadIdx.x; i < PLACES; i += 256) {\n"
 			"const int64_t row = group * rows + i / width;\n"
 			"const int at = i % width;\n"
+			"const dvti_entry e = all.get(i);\n"
 			"if (row < p.rows && at < p.k)\n"
-				"dvti_result(p, row * p.k + at, row * p.n, places[i]);\n"
+				"dvti_result(p, row * p.k + at, row * p.n, dvti_entry_place(e), true,\n"
+							"dvti_entry_key(e));\n"
 		"}\n"
 		"__syncthreads();\n"
 	"}\n"
 "}\n\n\n"
+"__device__ inline void dvti_sort_put(const dvti_korder &p, int64_t i, uint64_t key) {\n"
+	"if (p.wide)\n"
+		"((uint64_t *)p.keys)[i] = key;\n"
+	"else\n"
+		"((unsigned *)p.keys)[i] = (unsigned)key;\n"
+"}\n\n"
+"__device__ inline int64_t dvti_sort_value(const dvti_korder &p, int64_t i) {\n"
+	"return p.wide ? ((const int64_t *)p.values)[i] : ((const int *)p.values)[i];\n"
+"}\n\n"
 "extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_order_keys(const dvti_korder p) {\n"
 	"for (int64_t i = dvti_thread(); i < p.rows * p.n; i += dvti_threads()) {\n"
 		"const uint64_t row = p.above ? (uint64_t)dvti_quotient(i, p.n) << (KEY_BITS % 64) : 0;\n"
-		"p.keys[i] = dvti_key(p, i) | row;\n"
-		"p.values[i] = i;\n"
+		"dvti_sort_put(p, i, dvti_key(p, i) | row);\n"
 	"}\n"
 "}\n\n"
 "extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_order_by_row(const dvti_korder p) {\n"
 	"for (int64_t i = dvti_thread(); i < p.rows * p.n; i += dvti_threads())\n"
-		"p.keys[i] = (uint64_t)dvti_quotient(p.values[i], p.n);\n"
+		"dvti_sort_put(p, i, (uint64_t)dvti_quotient(dvti_sort_value(p, i), p.n));\n"
 "}\n\n"
 "extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_order_finish(const dvti_korder p) {\n"
 	"for (int64_t i = dvti_thread(); i < p.rows * p.k; i += dvti_threads()) {\n"
-		"const int64_t row = dvti_quotient(i, p.k), first = row * p.n;\n"
-		"dvti_result(p, i, first, p.values[first + i - row * p.k] - first);\n"
+		"const int64_t row = dvti_quotient(i, p.k), first = row * p.n, at = first + i - row * p.k;\n"
+		"const uint64_t key =\n"
+			"p.wide ? ((const uint64_t *)p.keys)[at] : ((const unsigned *)p.keys)[at];\n"
+		"dvti_result(p, i, first, dvti_sort_value(p, at) - first, p.whole, key);\n"
 	"}\n"
 "}\n\n\n"
 "extern \"C\" __global__ void __launch_bounds__(256, 2) dvti_order_first(const dvti_korder p) {\n"
-	"__shared__ uint64_t keys[PLACES];\n"
-	"__shared__ unsigned short places[PLACES];\n"
+	"__shared__ dvti_entries all;\n"
+	"const uint64_t *keys = (const uint64_t *)p.keys;\n"
+	"const int64_t *values = (const int64_t *)p.values;\n"
 	"for (int64_t tile = blockIdx.x; tile < p.rows * p.tiles; tile += gridDim.x) {\n"
 		"const int64_t row = dvti_quotient(tile, p.tiles);\n"
 		"const int64_t number = tile - row * p.tiles, begin = number * PLACES, left = p.m - begin;\n"
-		"const int64_t base = row * p.m + begin, kept = row * p.kept + number * p.k;\n",
+		"const int64_t base = row * p.m + begin, kept = row * p.kept + number * p.k;\n"
 		"for (int i = threadIdx.x; i < PLACES; i += 256) {\n"
-			"keys[i] = i >= left ? ~0ULL : p.keys ? p.keys[base + i] : dvti_key(p, base + i);\n"
-			"places[i] = (unsigned short)i;\n"
+			"const uint64_t key = i >= left ? ALL : keys ? keys[base + i] : dvti_key(p, base + i);\n"
+			"all.put(i, dvti_entry_of(key, i));\n"
 		"}\n"
 		"__syncthreads();\n"
-		"dvti_bitonic_sort(keys, places, PLACES);\n"
+		"dvti_bitonic_sort(all, PLACES);\n",
 		"for (int i = threadIdx.x; i < p.k && i < left; i += 256) {\n"
-			"p.other_keys[kept + i] = keys[i];\n"
-			"p.other_values[kept + i] = p.keys ? p.values[base + places[i]] : begin + places[i];\n"
+			"const dvti_entry e = all.get(i);\n"
+			"const int place = dvti_entry_place(e);\n"
+			"p.other_keys[kept + i] = dvti_entry_key(e);\n"
+			"p.other_values[kept + i] = keys ? values[base + place] : begin + place;\n"
 		"}\n"
 		"__syncthreads();\n"
 	"}\n"
@@ -35935,7 +36200,7 @@ static const struct {
 "#undef DVTI_LN2_LOW\n",
 ""};
 static const struct {
-    char part0[4088], part1[4069], part2[4074], part3[2214], end[1];
+    char part0[4088], part1[4069], part2[4021], part3[2363], end[1];
 } dvti_cuda_text_random_cu = {
 "#line 1 \"random.cu\"\n"
 "#line 29\n"
@@ -36215,14 +36480,18 @@ static const struct {
 "#if DIST == 4 && GEN == 1\n"
 "extern \"C\" __global__ void dvti_shuffle_keys(const dvti_krandom p) {\n"
 	"for (int64_t i = dvti_thread(); i < p.n; i += dvti_threads()) {\n"
-		"p.keys[i] = dvti_jax_word(p.key, p.n, i);\n"
-		"if (p.step == 0)\n"
-			"p.values[i] = i;\n"
+		"const unsigned key = dvti_jax_word(p.key, p.n, i);\n"
+		"if (p.wide)\n"
+			"p.keys[i] = key;\n"
+		"else\n"
+			"((unsigned *)p.keys)[i] = key;\n"
 	"}\n"
-"}\n\n"
+"}\n\n\n"
 "extern \"C\" __global__ void dvti_shuffle_copy(const dvti_krandom p) {\n"
 	"for (int64_t i = dvti_thread(); i < p.n; i += dvti_threads())\n"
-		"((int64_t *)p.out)[i] = p.values[i];\n"
+		"((int64_t *)p.out)[i] = !p.values ? i\n"
+								": p.wide  ? p.values[i]\n"
+										  ": ((const int *)p.values)[i];\n"
 "}\n"
 "#endif\n\n"
 "#if DIST == 4 && GEN == 0\n\n\n\n"
@@ -36237,11 +36506,11 @@ static const struct {
 "}\n\n"
 "__device__ inline uint64_t dvti_claim(int64_t round, int64_t i) {\n"
 	"return (uint64_t)(round + 1) << 48 | (uint64_t)i;\n"
-"}\n\n"
+"}\n\n",
 "__device__ inline void dvti_shuffle_claim(const dvti_krandom &p, int64_t round, int64_t i) {\n"
 	"const int64_t with = p.values[i];\n"
 	"if (with < 0)\n"
-		"return;\n",
+		"return;\n"
 	"atomicMax((unsigned long long *)&p.keys[i], (unsigned long long)dvti_claim(round, i));\n"
 	"atomicMax((unsigned long long *)&p.keys[with], (unsigned long long)dvti_claim(round, i));\n"
 "}\n\n"
@@ -36824,10 +37093,10 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4068], part1[4083], part2[413], end[1];
+    char part0[4079], part1[4075], part2[2620], end[1];
 } dvti_cuda_text_softmax_cu = {
 "#line 1 \"softmax.cu\"\n"
-"#line 29\n"
+"#line 34\n"
 "template <bool, class A, class B> struct dvti_either { typedef A type; };\n"
 "template <class A, class B> struct dvti_either<false, A, B> { typedef B type; };\n\n"
 "typedef dvti_either<DVTI_IS_FLOAT(D) && D != DVT_F64, float, double>::type dvti_real;\n"
@@ -36868,6 +37137,9 @@ static const struct {
 "#if LABEL >= 0\n"
 	"int64_t label;\n"
 	"dvti_result *loss;\n"
+"#endif\n"
+"#if PARTS\n"
+	"double *partial;\n"
 "#endif\n"
 "};\n\n\n\n"
 "__device__ inline void dvti_forget(dvti_spot &spot) {\n"
@@ -36944,8 +37216,8 @@ static const struct {
 "}\n\n"
 "__device__ inline double dvti_pair(double a, double b, int) { return a + b; }\n\n\n"
 "template <class V, class W> __device__ inline V dvti_join_lanes(V v, int lanes, W which) {\n"
-"#if COLUMNS\n"
-	"__shared__ V all[256];\n",
+"#if COLUMNS\n",
+	"__shared__ V all[256];\n"
 	"const int rows = 256 / lanes;\n"
 	"all[threadIdx.x] = v;\n"
 	"__syncthreads();\n"
@@ -36971,13 +37243,13 @@ static const struct {
 	"return v;\n"
 "}\n\n"
 "__device__ inline bool dvti_finite(dvti_real x) { return x - x == 0; }\n\n"
-"#if LONG\n\n\n"
-"#define TIGHT (WIDE && __CUDA_ARCH__ >= 1200)\n\n\n\n"
+"#if LONG || PARTS\n\n\n"
+"#define TIGHT (LONG && WIDE && __CUDA_ARCH__ >= 1200)\n\n\n\n"
 "__device__ inline double dvti_max_and_sum(const dvti_ksoftmax &p, dvti_spot &spot,\n"
-										  "dvti_real &largest) {\n"
+										  "dvti_index begin, dvti_index end, dvti_real &largest) {\n"
 	"double sum = 0;\n"
 	"dvti_real mine = dvti_lowest();\n"
-	"for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {\n"
+	"for (dvti_index base = begin; base < end; base += PER * spot.lanes) {\n"
 		"dvti_real x[PER], before = mine;\n"
 		"if (TIGHT)\n"
 			"dvti_forget(spot);\n"
@@ -36985,7 +37257,7 @@ static const struct {
 "#pragma unroll\n"
 		"for (int k = 0; k < PER; k++)\n"
 			"mine = dvti_pair(mine, x[k], mine);\n"
-		"if (mine != before)\n"
+		"if (mine != before && sum != 0)\n"
 			"sum *= exp((double)before - (double)mine);\n\n"
 		"const dvti_real over = dvti_finite(mine) ? mine : 0;\n"
 "#pragma unroll\n"
@@ -37013,12 +37285,12 @@ static const struct {
 "__device__ inline dvti_real dvti_value(dvti_real x, const dvti_last_step &last) {\n"
 	"return LOGARITHM ? (x - last.high) - last.low : x * last.scale;\n"
 "}\n\n"
-"__device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {\n"
-	"dvti_real x[PER], largest = dvti_lowest();\n"
-"#if LONG\n"
-	"const double sum = dvti_max_and_sum(p, spot, largest);\n"
+"#if LONG || PARTS\n\n"
+"__device__ inline void dvti_write(const dvti_ksoftmax &p, dvti_spot &spot, dvti_index begin,\n"
+								  "dvti_index end, dvti_real largest, double sum) {\n"
 	"const dvti_last_step last = dvti_prepare(largest, sum);\n"
-	"for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {\n"
+	"for (dvti_index base = begin; base < end; base += PER * spot.lanes) {\n"
+		"dvti_real x[PER];\n"
 		"if (TIGHT)\n"
 			"dvti_forget(spot);\n"
 		"dvti_tile_load(p, spot, base, x);\n"
@@ -37030,7 +37302,87 @@ static const struct {
 		"dvti_tile_pick(p, spot, base, x);\n"
 "#endif\n"
 	"}\n"
+"}\n"
+"#endif\n\n"
+"__device__ inline dvti_spot dvti_spot_of(const dvti_ksoftmax &p, int64_t group) {\n"
+	"const int lanes = (int)p.lanes, rows = (int)blockDim.x / lanes;\n"
+	"const int64_t row = group * rows + (COLUMNS ? threadIdx.x % rows : threadIdx.x / lanes);\n"
+	"dvti_spot spot;\n"
+	"spot.lanes = lanes;\n"
+	"spot.lane = COLUMNS ? threadIdx.x / rows : threadIdx.x % lanes;\n"
+	"dvti_forget(spot);\n"
+	"spot.exists = row < p.rows;\n"
+	"spot.in = (const dvti_element *)p.in.data +\n"
+			  "(spot.exists ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);\n"
+	"spot.out = (dvti_result *)p.out.data +\n"
+			   "(spot.exists ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);\n"
+"#if LABEL >= 0\n"
+	"spot.label = spot.exists ? dvti_label(p, row) : -1;\n"
+	"spot.loss = (dvti_result *)p.loss + row;\n"
+"#endif\n"
+"#if PARTS\n"
+	"spot.partial = (double *)p.partial + (spot.exists ? row : 0) * p.parts * 2;\n"
+"#endif\n"
+	"return spot;\n"
+"}\n\n\n\n\n\n"
+"#if PARTS\n"
+"#define RESIDENT (D == DVT_F32 && !WIDE ? 3 : 2)\n"
+"#elif WIDE || D == DVT_F64 || !DVTI_IS_FLOAT(D) || (LONG && D != DVT_F32)\n"
+"#define RESIDENT 1\n"
+"#elif (__CUDA_ARCH__ < 800 || __CUDA_ARCH__ >= 1200) && (D != DVT_F32 || PER == 8)\n"
+"#define RESIDENT (PER == 8 ? 2 : 1)\n"
+"#elif __CUDA_ARCH__ == 900 && PER == 32\n"
+"#define RESIDENT 1\n"
 "#else\n"
+"#define RESIDENT 0\n"
+"#endif\n\n"
+"#if PARTS\n\n"
+"struct dvti_part {\n"
+	"int number;\n",
+	"dvti_index begin, end;\n"
+	"dvti_spot spot;\n"
+"};\n\n"
+"__device__ inline dvti_part dvti_part_of(const dvti_ksoftmax &p) {\n"
+	"const unsigned parts = (unsigned)p.parts, group = blockIdx.x / parts;\n"
+	"dvti_part part;\n"
+	"part.number = (int)(blockIdx.x - group * parts);\n"
+	"part.begin = (dvti_index)p.part * part.number;\n"
+	"part.end = part.number + 1 < (int)parts ? part.begin + (dvti_index)p.part : (dvti_index)p.n;\n"
+	"part.spot = dvti_spot_of(p, group);\n"
+	"return part;\n"
+"}\n\n"
+"extern \"C\" __global__ void __launch_bounds__(256, RESIDENT)\n"
+	"dvti_softmax_parts(const dvti_ksoftmax p) {\n"
+	"dvti_part part = dvti_part_of(p);\n"
+	"dvti_real largest;\n"
+	"const double sum = dvti_max_and_sum(p, part.spot, part.begin, part.end, largest);\n"
+	"if (part.spot.exists && part.spot.lane == 0) {\n"
+		"part.spot.partial[part.number * 2] = (double)largest;\n"
+		"part.spot.partial[part.number * 2 + 1] = sum;\n"
+	"}\n"
+"}\n\n"
+"extern \"C\" __global__ void __launch_bounds__(256, RESIDENT)\n"
+	"dvti_softmax_finish(const dvti_ksoftmax p) {\n"
+	"dvti_part part = dvti_part_of(p);\n"
+	"const dvti_spot &spot = part.spot;\n"
+	"dvti_real largest = dvti_lowest();\n"
+	"double sum = 0;\n"
+	"for (int k = spot.lane; k < (int)p.parts; k += spot.lanes)\n"
+		"largest = dvti_pair(largest, (dvti_real)spot.partial[k * 2], largest);\n"
+	"largest = dvti_join_lanes(largest, spot.lanes, largest);\n"
+	"for (int k = spot.lane; k < (int)p.parts; k += spot.lanes)\n"
+		"sum += spot.partial[k * 2 + 1] * exp(spot.partial[k * 2] - (double)largest);\n"
+	"sum = dvti_join_lanes(sum, spot.lanes, 0);\n"
+	"dvti_write(p, part.spot, part.begin, part.end, largest, sum);\n"
+"}\n"
+"#else\n"
+"__device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {\n"
+	"dvti_real largest = dvti_lowest();\n"
+"#if LONG\n"
+	"const double sum = dvti_max_and_sum(p, spot, 0, (dvti_index)p.n, largest);\n"
+	"dvti_write(p, spot, 0, (dvti_index)p.n, largest, sum);\n"
+"#else\n"
+	"dvti_real x[PER];\n"
 	"double sum = 0;\n"
 	"dvti_tile_load(p, spot, 0, x);\n"
 "#pragma unroll\n"
@@ -37054,46 +37406,33 @@ static const struct {
 	"dvti_tile_pick(p, spot, 0, x);\n"
 "#endif\n"
 "#endif\n"
-"}\n\n\n\n\n\n"
-"#if WIDE || D == DVT_F64 || !DVTI_IS_FLOAT(D) || (LONG && D != DVT_F32)\n"
-"#define RESIDENT 1\n"
-"#elif (__CUDA_ARCH__ < 800 || __CUDA_ARCH__ >= 1200) && (D != DVT_F32 || PER == 8)\n"
-"#define RESIDENT (PER == 8 ? 2 : 1)\n"
-"#elif __CUDA_ARCH__ == 900 && PER == 32\n"
-"#define RESIDENT 1\n"
-"#else\n"
-"#define RESIDENT 0\n"
-"#endif\n\n"
+"}\n\n"
 "extern \"C\" __global__ void __launch_bounds__(512, RESIDENT) dvti_softmax(const dvti_ksoftmax p) {\n"
-	"const int lanes = (int)p.lanes, rows = (int)blockDim.x / lanes;\n"
 	"for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {\n"
-		"const int64_t row = group * rows + (COLUMNS ? threadIdx.x % rows : threadIdx.x / lanes);\n"
-		"dvti_spot spot;\n"
-		"spot.lanes = lanes;\n"
-		"spot.lane = COLUMNS ? threadIdx.x / rows : threadIdx.x % lanes;\n",
-		"dvti_forget(spot);\n"
-		"spot.exists = row < p.rows;\n"
-		"spot.in = (const dvti_element *)p.in.data +\n"
-				  "(spot.exists ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);\n"
-		"spot.out = (dvti_result *)p.out.data +\n"
-				   "(spot.exists ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);\n"
-"#if LABEL >= 0\n"
-		"spot.label = spot.exists ? dvti_label(p, row) : -1;\n"
-		"spot.loss = (dvti_result *)p.loss + row;\n"
-"#endif\n"
+		"dvti_spot spot = dvti_spot_of(p, group);\n"
 		"dvti_row(p, spot);\n"
 	"}\n"
 "}\n"
+"#endif\n"
 "#endif\n",
 ""};
 static const struct {
-    char part0[2940], end[1];
+    char part0[3837], end[1];
 } dvti_cuda_text_sort_cu = {
 "#line 1 \"sort.cu\"\n"
-"#line 18\n"
-"#define DIGITS 256\n\n"
-"__device__ inline int dvti_digit(const dvti_ksort &p, int64_t at) {\n"
-	"return (int)(p.keys[at] >> p.shift) & (DIGITS - 1);\n"
+"#line 21\n"
+"#define DIGITS 256\n"
+"#define EACH 4\n"
+"#define ROUND (256 * EACH)\n\n"
+"#if WIDE\n"
+"typedef uint64_t dvti_sort_key;\n"
+"typedef int64_t dvti_sort_place;\n"
+"#else\n"
+"typedef unsigned dvti_sort_key;\n"
+"typedef int dvti_sort_place;\n"
+"#endif\n\n"
+"__device__ inline int dvti_digit(const dvti_ksort &p, dvti_sort_key key) {\n"
+	"return (int)(key >> (int)p.shift) & (DIGITS - 1);\n"
 "}\n\n"
 "extern \"C\" __global__ void __launch_bounds__(256) dvti_sort_count(const dvti_ksort p) {\n"
 	"__shared__ int found[DIGITS];\n"
@@ -37101,38 +37440,39 @@ static const struct {
 	"found[threadIdx.x] = 0;\n"
 	"__syncthreads();\n"
 	"for (int64_t at = begin + threadIdx.x; at < end; at += 256)\n"
-		"atomicAdd(&found[dvti_digit(p, at)], 1);\n"
+		"atomicAdd(&found[dvti_digit(p, ((const dvti_sort_key *)p.keys)[at])], 1);\n"
 	"__syncthreads();\n"
-	"p.counts[threadIdx.x * p.tiles + blockIdx.x] = found[threadIdx.x];\n"
+	"((dvti_sort_place *)p.counts)[threadIdx.x * p.tiles + blockIdx.x] = found[threadIdx.x];\n"
 "}\n\n\n"
 "extern \"C\" __global__ void __launch_bounds__(1024) dvti_sort_scan(const dvti_ksort p) {\n"
-	"__shared__ int64_t sums[32];\n"
+	"__shared__ dvti_sort_place sums[32];\n"
+	"dvti_sort_place *counts = (dvti_sort_place *)p.counts;\n"
 	"const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;\n"
 	"const int64_t n = p.tiles * DIGITS;\n"
-	"int64_t before = 0;\n"
+	"dvti_sort_place before = 0;\n"
 	"for (int64_t base = 0; base < n; base += 8 * 1024) {\n"
 		"const int64_t first = base + 8 * (int64_t)threadIdx.x;\n"
-		"int64_t own[8], all = 0;\n"
+		"dvti_sort_place own[8], all = 0;\n"
 		"for (int k = 0; k < 8; k++) {\n"
-			"own[k] = first + k < n ? p.counts[first + k] : 0;\n"
+			"own[k] = first + k < n ? counts[first + k] : 0;\n"
 			"all += own[k];\n"
 		"}\n"
-		"int64_t sum = all;\n"
+		"dvti_sort_place sum = all;\n"
 		"for (int step = 1; step < 32; step *= 2) {\n"
-			"const int64_t other = __shfl_up_sync(0xffffffffu, sum, step);\n"
+			"const dvti_sort_place other = __shfl_up_sync(0xffffffffu, sum, step);\n"
 			"sum += lane >= step ? other : 0;\n"
 		"}\n"
 		"if (lane == 31)\n"
 			"sums[warp] = sum;\n"
 		"__syncthreads();\n"
-		"int64_t place = before + sum - all;\n"
+		"dvti_sort_place place = before + sum - all;\n"
 		"for (int k = 0; k < 32; k++) {\n"
 			"place += k < warp ? sums[k] : 0;\n"
 			"before += sums[k];\n"
 		"}\n"
 		"for (int k = 0; k < 8; k++) {\n"
 			"if (first + k < n)\n"
-				"p.counts[first + k] = place;\n"
+				"counts[first + k] = place;\n"
 			"place += own[k];\n"
 		"}\n"
 		"__syncthreads();\n"
@@ -37146,38 +37486,53 @@ static const struct {
 	"}\n"
 	"return equals;\n"
 "}\n\n"
-"extern \"C\" __global__ void __launch_bounds__(256) dvti_sort_scatter(const dvti_ksort p) {\n"
-	"__shared__ int64_t next[DIGITS];\n"
-	"__shared__ int found[8][DIGITS];\n"
+"extern \"C\" __global__ void __launch_bounds__(256) dvti_sort_scatter(const dvti_ksort p) {\n\n"
+	"__shared__ dvti_sort_place found[8][DIGITS];\n"
 	"const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;\n"
 	"const int64_t begin = blockIdx.x * p.tile, end = begin + p.tile < p.n ? begin + p.tile : p.n;\n"
-	"next[threadIdx.x] = p.counts[threadIdx.x * p.tiles + blockIdx.x];\n"
-	"for (int64_t base = begin; base < end; base += 256) {\n"
-		"const int64_t at = base + threadIdx.x;\n"
-		"const bool here = at < end;\n"
-		"const int digit = here ? dvti_digit(p, at) : 0;\n"
-		"const unsigned equals = dvti_equals(digit, here);\n"
-		"const int rank = __popc(equals & ((1u << lane) - 1));\n"
+	"dvti_sort_place *mine = found[warp];\n\n"
+	"dvti_sort_place next =\n"
+		"((const dvti_sort_place *)p.counts)[threadIdx.x * p.tiles + blockIdx.x];\n"
+	"for (int64_t base = begin; base < end; base += ROUND) {\n"
+		"const int64_t first = base + warp * (32 * EACH) + lane;\n"
+		"dvti_sort_key key[EACH];\n"
+		"int rank[EACH];\n"
 		"for (int k = 0; k < 8; k++)\n"
 			"found[k][threadIdx.x] = 0;\n"
 		"__syncthreads();\n"
-		"if (here && rank == 0)\n"
-			"found[warp][digit] = __popc(equals);\n"
+"#pragma unroll\n"
+		"for (int k = 0; k < EACH; k++)\n"
+			"key[k] = first + k * 32 < end ? ((const dvti_sort_key *)p.keys)[first + k * 32] : 0;\n"
+"#pragma unroll\n"
+		"for (int k = 0; k < EACH; k++) {\n"
+			"const bool here = first + k * 32 < end;\n"
+			"const int digit = dvti_digit(p, key[k]);\n"
+			"const unsigned equals = dvti_equals(digit, here);\n"
+			"const int before = __popc(equals & ((1u << lane) - 1)), others = (int)mine[digit];\n"
+			"__syncwarp();\n"
+			"if (here && before == 0)\n"
+				"mine[digit] = others + __popc(equals);\n"
+			"__syncwarp();\n"
+			"rank[k] = others + before;\n"
+		"}\n"
 		"__syncthreads();\n"
-		"int sum = 0;\n"
 		"for (int k = 0; k < 8; k++) {\n"
-			"const int more = found[k][threadIdx.x];\n"
-			"found[k][threadIdx.x] = sum;\n"
-			"sum += more;\n"
+			"const dvti_sort_place more = found[k][threadIdx.x];\n"
+			"found[k][threadIdx.x] = next;\n"
+			"next += more;\n"
 		"}\n"
 		"__syncthreads();\n"
-		"if (here) {\n"
-			"const int64_t to = next[digit] + found[warp][digit] + rank;\n"
-			"p.other_keys[to] = p.keys[at];\n"
-			"p.other_values[to] = p.values[at];\n"
+"#pragma unroll\n"
+		"for (int k = 0; k < EACH; k++) {\n"
+			"const int64_t at = first + k * 32;\n"
+			"if (at < end) {\n"
+				"const dvti_sort_place to = mine[dvti_digit(p, key[k])] + rank[k];\n"
+				"((dvti_sort_key *)p.other_keys)[to] = key[k];\n"
+				"((dvti_sort_place *)p.other_values)[to] =\n"
+					"p.values ? ((const dvti_sort_place *)p.values)[at] : (dvti_sort_place)at;\n"
+			"}\n"
 		"}\n"
 		"__syncthreads();\n"
-		"next[threadIdx.x] += sum;\n"
 	"}\n"
 "}\n",
 ""};
@@ -41980,13 +42335,16 @@ static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
 }
 
 /* Returns the number of elements that one access can move: the last axis is contiguous or repeats
-   in every array, and all groups are aligned. */
-static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most) {
+   in every array, and all groups are aligned. Groups of mixed dtypes have four elements; those of
+   64 bits take two accesses. */
+static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most, bool mixed) {
 	int last = ew->ndim - 1, k, axis;
 	int64_t n = most;
 	for (k = 0; k < ew->count; k++) {
 		int64_t size = dvt_dtype_size(ew->dtype[k]);
-		while (n * size > 16) /* every operand has groups of the program's length, used or not */
+		while (
+			n * size >
+			(mixed ? 32 : 16)) /* every operand has groups of the program's length, used or not */
 			n /= 2;
 		if (ew->kind[k] >= DVTI_EW_SINGLE)
 			continue;
@@ -41994,7 +42352,7 @@ static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most) {
 			return 1;
 		if (ew->stride[k][last] == 0)
 			continue;
-		while ((uintptr_t)ew->data[k] % (uintptr_t)(n * size))
+		while ((uintptr_t)ew->data[k] % (uintptr_t)DVTI_MIN(n * size, 16))
 			n /= 2;
 		for (axis = 0; axis < last; axis++)
 			while (ew->stride[k][axis] % n)
@@ -42002,12 +42360,12 @@ static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most) {
 	}
 	while (last > 0 && ew->dim[last] % n)
 		n /= 2;
-	return n;
+	return mixed && n < most ? 1 : n;
 }
 
-static void dvti_cuda_ew_find_groups(dvti_cuda_ew *ew, int64_t most) {
+static void dvti_cuda_ew_find_groups(dvti_cuda_ew *ew, int64_t most, bool mixed) {
 	int k;
-	ew->group = dvti_cuda_ew_most(ew, most);
+	ew->group = dvti_cuda_ew_most(ew, most, mixed);
 	for (k = 1; k < ew->count; k++)
 		if (ew->kind[k] == DVTI_EW_EACH && ew->stride[k][ew->ndim - 1] == 0)
 			ew->kind[k] = DVTI_EW_GROUP;
@@ -42027,6 +42385,23 @@ static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
 	if (op == DVTI_OP_where && ew->dtype[1] != DVT_BOOL && ew->dtype[1] != ew->dtype[first])
 		return true;
 	return ew->dtype[0] != ew->dtype[first] && ew->dtype[0] != DVT_BOOL;
+}
+
+/* Returns whether programs for any dtypes move groups of these, as dvti_mixed in
+   kernels/elementwise.cu. */
+static bool dvti_cuda_ew_grouped(const dvti_cuda_ew *ew, int compute) {
+	dvt_dtype out = ew->dtype[0];
+	int k;
+	for (k = 1; k < ew->count; k++) {
+		dvt_dtype d = ew->dtype[k];
+		if (compute == DVTI_I64   ? dvt_dtype_is_float(d)
+			: compute == DVTI_F32 ? d == DVT_F64 || d == DVT_I64
+								  : d != DVT_BOOL && dvt_dtype_size(d) < 4)
+			return false;
+	}
+	return out == DVT_BOOL || (compute == DVTI_I64   ? out == DVT_I64 || out == DVT_I32
+							   : compute == DVTI_F32 ? dvt_dtype_is_float(out) && out != DVT_F64
+													 : out == DVT_F64 || out == DVT_F32);
 }
 
 /* Returns whether the operation has only a few instructions. */
@@ -42148,7 +42523,9 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 	ew.group = 1;
 	dvti_cuda_ew_find_tiles(&ew);
 	if (ew.group && !mixed)
-		dvti_cuda_ew_find_groups(&ew, brief ? 16 : 4);
+		dvti_cuda_ew_find_groups(&ew, brief ? 16 : 4, false);
+	else if (ew.group && brief && dvti_cuda_ew_grouped(&ew, (int)launch->compute))
+		dvti_cuda_ew_find_groups(&ew, 4, true); /* others would be long programs */
 	args = dvti_cuda_ew_args(&ew, launch);
 	each = dvti_cuda_ew_each(launch, &ew, mixed);
 	program = DVTI_CUDA_PROGRAM(elementwise);
@@ -42320,18 +42697,30 @@ static dvt_status dvti_cuda_index_add_lines(dvti_cuda_gpu *gpu, const dvti_launc
 								 args, args->total);
 }
 
-static dvt_status dvti_cuda_index_add_sorted(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-											 dvti_kindex *args, int64_t keys, bool wide) {
+/* Returns how many bits hold the places: rows of the result, or its elements. */
+static int dvti_cuda_index_bits(const dvti_launch *launch) {
+	int64_t places = launch->op == DVTI_OP_take_add ? launch->out[0].dim[1]
+													: dvti_cuda_view_size(&launch->out[0]);
 	int bits = 1;
-	dvt_status status;
-	while (bits < 63 && (keys - 1) >> bits > 0)
+	while (bits < 63 && (places - 1) >> bits > 0)
 		bits++;
-	args->keys = (uint64_t *)launch->workspace;
-	args->values = (int64_t *)(args->keys + args->m);
+	return bits;
+}
+
+static dvt_status dvti_cuda_index_add_sorted(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+											 dvti_kindex *args, bool wide) {
+	int bits = dvti_cuda_index_bits(launch);
+	dvti_cuda_sorting sorting;
+	dvt_status status;
+	sorting = dvti_cuda_sort_begin(launch->workspace, args->m, bits);
+	args->wide = sorting.wide;
+	args->keys = sorting.keys;
 	status = dvti_cuda_index_start(gpu, launch, DVTI_CUDA_INDEX_ADD, 0, wide, "dvti_index_keys",
 								   args, args->m);
 	if (status == DVT_OK)
-		status = dvti_cuda_sort(gpu, launch, launch->workspace, args->m, bits);
+		status = dvti_cuda_sort(gpu, launch, &sorting, bits);
+	args->keys = sorting.keys;
+	args->values = sorting.values;
 	if (status == DVT_OK)
 		status = dvti_cuda_index_start(gpu, launch, DVTI_CUDA_INDEX_ADD, 0, wide, "dvti_index_add",
 									   args, args->total);
@@ -42360,12 +42749,12 @@ static dvt_status dvti_cuda_index_add(dvti_cuda_gpu *gpu, const dvti_launch *lau
 		args->rows = args->n;
 		memset(args->out.stride, 0, sizeof args->out.stride);
 		dvti_cuda_simplify_axes(&args->in, &same, false);
-		return dvti_cuda_index_add_sorted(gpu, launch, args, args->n, wide);
+		return dvti_cuda_index_add_sorted(gpu, launch, args, wide);
 	}
 	args->out.stride[axis] = 0;
 	if (launch->plan.i == DVTI_CUDA_INDEX_LINES)
 		return dvti_cuda_index_add_lines(gpu, launch, args, wide);
-	return dvti_cuda_index_add_sorted(gpu, launch, args, args->n_out, wide);
+	return dvti_cuda_index_add_sorted(gpu, launch, args, wide);
 }
 
 DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
@@ -42394,7 +42783,7 @@ DVTI_FN int64_t dvti_cuda_plan_index(const dvti_cuda_gpu *gpu, dvti_launch *laun
 	if (launch->plan.i != DVTI_CUDA_INDEX_SORTS)
 		return 0;
 	m = dvti_cuda_view_size(&launch->in[1]);
-	return m ? dvti_cuda_sort_bytes(m) : 0;
+	return m ? dvti_cuda_sort_bytes(m, dvti_cuda_index_bits(launch)) : 0;
 }
 /* ==== end cuda_index.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
@@ -43054,6 +43443,10 @@ static int64_t dvti_cuda_order_kept(int64_t m, int64_t k) {
 	return (m - 1) / DVTI_CUDA_ORDER_PLACES * k + DVTI_MIN(last, k);
 }
 
+static int dvti_cuda_order_bits(dvt_dtype dtype) {
+	return dtype == DVT_BOOL ? 1 : 8 * (int)dvt_dtype_size(dtype);
+}
+
 DVTI_PLAN_FITS(dvti_cuda_order_plan)
 
 /* Rounds write their candidates (keys, positions) alternately to two workspace buffers. */
@@ -43068,7 +43461,8 @@ DVTI_FN int64_t dvti_cuda_plan_order(const dvti_cuda_gpu *gpu, dvti_launch *laun
 	if (plan->algorithm == DVTI_CUDA_ORDER_BLOCK)
 		return 0;
 	if (plan->algorithm == DVTI_CUDA_ORDER_SORT)
-		return dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]));
+		return dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]),
+									dvti_cuda_order_bits(launch->in[0].dtype));
 	once = dvti_cuda_order_kept(n, k);
 	plan->second = rows * once * 16;
 	return plan->second + rows * dvti_cuda_order_kept(once, k) * 16;
@@ -43084,26 +43478,38 @@ static dvt_status dvti_cuda_order_start(dvti_cuda_gpu *gpu, const dvti_launch *l
 						   args, sizeof *args);
 }
 
+/* Sorts again by row, where the row is not a part of the key. */
+static dvt_status dvti_cuda_order_by_row(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										 dvti_korder *args, dvti_cuda_sorting *sorting,
+										 int row_bits) {
+	dvt_status status;
+	args->keys = sorting->keys;
+	args->values = sorting->values;
+	args->whole = 0;
+	status = dvti_cuda_order_start(gpu, launch, args, "dvti_order_by_row", args->rows * args->n);
+	return status == DVT_OK ? dvti_cuda_sort(gpu, launch, sorting, row_bits) : status;
+}
+
 static dvt_status dvti_cuda_order_rows(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 									   dvti_korder *args) {
-	dvt_dtype dtype = launch->in[0].dtype;
 	int64_t total = args->rows * args->n;
-	int bits = dtype == DVT_BOOL ? 1 : 8 * (int)dvt_dtype_size(dtype), row_bits = 0;
+	int bits = dvti_cuda_order_bits(launch->in[0].dtype), row_bits = 0;
+	dvti_cuda_sorting sorting;
 	dvt_status status;
+	sorting = dvti_cuda_sort_begin(launch->workspace, total, bits);
 	while ((args->rows - 1) >> row_bits > 0)
 		row_bits++;
-	args->above = row_bits > 0 && bits + row_bits <= 64;
-	args->keys = (uint64_t *)launch->workspace;
-	args->values = (int64_t *)(args->keys + total);
+	args->above = row_bits > 0 && bits + row_bits <= (sorting.wide ? 64 : 32);
+	args->whole = 1;
+	args->wide = sorting.wide;
+	args->keys = sorting.keys;
 	status = dvti_cuda_order_start(gpu, launch, args, "dvti_order_keys", total);
 	if (status == DVT_OK)
-		status = dvti_cuda_sort(gpu, launch, launch->workspace, total,
-								args->above ? bits + row_bits : bits);
-	if (status == DVT_OK && row_bits > 0 && !args->above) {
-		status = dvti_cuda_order_start(gpu, launch, args, "dvti_order_by_row", total);
-		if (status == DVT_OK)
-			status = dvti_cuda_sort(gpu, launch, launch->workspace, total, row_bits);
-	}
+		status = dvti_cuda_sort(gpu, launch, &sorting, args->above ? bits + row_bits : bits);
+	if (status == DVT_OK && row_bits > 0 && !args->above)
+		status = dvti_cuda_order_by_row(gpu, launch, args, &sorting, row_bits);
+	args->keys = sorting.keys;
+	args->values = sorting.values;
 	return status == DVT_OK
 			   ? dvti_cuda_order_start(gpu, launch, args, "dvti_order_finish", args->rows * args->k)
 			   : status;
@@ -43405,24 +43811,25 @@ static dvt_status dvti_cuda_shuffle(dvti_cuda_gpu *gpu, const dvti_launch *launc
 static dvt_status dvti_cuda_jax_shuffle(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
 	dvti_krandom args = dvti_cuda_random_args(launch);
 	int64_t rounds = (int64_t)ceil(3 * log((double)DVTI_MAX(args.n, 1)) / log(4294967295.0));
+	dvti_cuda_sorting sorting;
 	dvt_status status = DVT_OK;
 	uint32_t key[2], next[4];
 	int k;
-	args.keys = (uint64_t *)launch->workspace;
-	args.values = (int64_t *)(args.keys + args.n);
+	sorting = dvti_cuda_sort_begin(launch->workspace, args.n, 32);
+	args.wide = sorting.wide;
 	key[0] = (uint32_t)(args.key >> 32);
 	key[1] = (uint32_t)args.key;
-	if (rounds == 0)
-		status = dvti_cuda_random_start(gpu, launch, "dvti_shuffle_keys", &args);
 	for (args.step = 0; args.step < rounds && status == DVT_OK; args.step++) {
 		for (k = 0; k < 4; k++)
 			next[k] = dvti_jax_word(key, 4, k);
 		args.key = (uint64_t)next[2] << 32 | next[3];
 		key[0] = next[0];
 		key[1] = next[1];
+		args.keys = (uint64_t *)sorting.keys;
 		status = dvti_cuda_random_start(gpu, launch, "dvti_shuffle_keys", &args);
 		if (status == DVT_OK)
-			status = dvti_cuda_sort(gpu, launch, launch->workspace, args.n, 32);
+			status = dvti_cuda_sort(gpu, launch, &sorting, 32);
+		args.values = (int64_t *)sorting.values;
 	}
 	return status == DVT_OK ? dvti_cuda_random_start(gpu, launch, "dvti_shuffle_copy", &args)
 							: status;
@@ -43457,7 +43864,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 	if (launch->op != DVTI_OP_permutation)
 		return 0;
 	if (launch->i[0] == DVTI_RNG_THREEFRY)
-		return dvti_cuda_sort_bytes(n);
+		return dvti_cuda_sort_bytes(n, 32);
 	launch->plan.i = dvti_cuda_shuffle_rounds(n);
 	return dvti_mul(n, 16, &bytes) ? bytes + (launch->plan.i + 1) * 4 : INT64_MAX;
 }
@@ -43713,12 +44120,18 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
    (kernels/softmax.cu).
 
    Variant, from the lowest bit: 4 dtype of the input, 4 of the result, 6 PER, 1 each LOGARITHM,
-   COLUMNS, LONG, WIDE, GRADIENT, 4 dtype of labels + 1. */
+   COLUMNS, LONG, WIDE, GRADIENT, 4 dtype of labels + 1, 1 PARTS. */
 #ifdef DEVTENSOR_LINES
 #line 6 "src/3_cuda/launch/cuda_softmax.c"
 #endif
 
 #define DVTI_CUDA_PAIR 32768 /* longest row of which two per multiprocessor fit in L2 */
+
+/* Long rows are cut into parts where there are fewer blocks than fill a GPU; then into at most so
+   many that there are twice as many blocks. */
+#define DVTI_CUDA_SOFTMAX_BLOCKS 512
+#define DVTI_CUDA_SOFTMAX_PARTS 64
+#define DVTI_CUDA_SOFTMAX_PER 16 /* elements per thread, 2048 per block */
 
 typedef struct dvti_cuda_softmax_plan {
 	dvti_ksoftmax args;
@@ -43762,6 +44175,20 @@ static void dvti_cuda_softmax_rows(dvti_cuda_softmax_plan *plan, int64_t each, i
 	plan->grid.threads = (int)DVTI_MAX(args->lanes, 256);
 }
 
+static void dvti_cuda_softmax_cut(dvti_cuda_softmax_plan *plan) {
+	dvti_ksoftmax *args = &plan->args;
+	int64_t tile, tiles, most;
+	plan->per = DVTI_CUDA_SOFTMAX_PER;
+	if (!plan->columns)
+		args->lanes = plan->grid.threads = 128;
+	tile = args->lanes * plan->per;
+	tiles = (args->n - 1) / tile + 1;
+	most = DVTI_MIN((2 * DVTI_CUDA_SOFTMAX_BLOCKS - 1) / args->groups + 1, DVTI_CUDA_SOFTMAX_PARTS);
+	args->part = ((tiles - 1) / most + 1) * tile;
+	args->parts = (args->n - 1) / args->part + 1;
+	plan->grid.x = args->groups * args->parts;
+}
+
 static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu,
 														const dvti_view *in, const dvti_view *out) {
 	const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* positions past the end still fit */
@@ -43793,8 +44220,11 @@ static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu
 	else
 		dvti_cuda_softmax_rows(&plan, each, most);
 	args->groups = (args->rows - 1) / (plan.grid.threads / args->lanes) + 1;
+	args->parts = 1;
 	plan.grid.x = DVTI_MIN(args->groups, INT32_MAX);
-	if (!plan.in_registers && !plan.columns) /* rows in progress stay in L2 */
+	if (!plan.in_registers && args->groups < DVTI_CUDA_SOFTMAX_BLOCKS)
+		dvti_cuda_softmax_cut(&plan);
+	else if (!plan.in_registers && !plan.columns) /* rows in progress stay in L2 */
 		plan.grid.x = DVTI_MIN(args->groups, (int64_t)dvti_cuda_physical_of(gpu)->processors *
 												 (args->n <= DVTI_CUDA_PAIR ? 2 : 1));
 	plan.grid.y = plan.grid.z = 1;
@@ -43809,8 +44239,8 @@ DVTI_FN void dvti_cuda_describe_softmax(uint64_t variant, dvti_text *text) {
 				  "#define LOGARITHM %d\n#define COLUMNS %d\n#define LONG %d\n#define WIDE %d\n",
 				  (int)(variant >> 14 & 1), (int)(variant >> 15 & 1), (int)(variant >> 16 & 1),
 				  (int)(variant >> 17 & 1));
-	dvti_text_add(text, "#define GRADIENT %d\n#define LABEL %d\n", gradient,
-				  (int)(variant >> 19 & 15) - 1);
+	dvti_text_add(text, "#define GRADIENT %d\n#define LABEL %d\n#define PARTS %d\n", gradient,
+				  (int)(variant >> 19 & 15) - 1, (int)(variant >> 23 & 1));
 	if (gradient)
 		dvti_cuda_add_functions(text, "exp.inl");
 	else
@@ -43822,17 +44252,41 @@ static dvti_cuda_program dvti_cuda_softmax_program(const dvti_cuda_softmax_plan 
 	dvti_cuda_program program = DVTI_CUDA_PROGRAM(softmax);
 	program.variant = (uint64_t)in | (uint64_t)out << 4 | (uint64_t)plan->per << 8 |
 					  (uint64_t)logarithm << 14 | (uint64_t)plan->columns << 15 |
-					  (uint64_t)!plan->in_registers << 16 | (uint64_t)plan->wide << 17;
+					  (uint64_t)(!plan->in_registers && plan->args.parts == 1) << 16 |
+					  (uint64_t)plan->wide << 17 | (uint64_t)(plan->args.parts > 1) << 23;
 	return program;
+}
+
+DVTI_FN int64_t dvti_cuda_plan_softmax(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+	dvti_cuda_softmax_plan plan;
+	if (launch->op == DVTI_OP_cross_entropy_data)
+		return 0;
+	plan = dvti_cuda_softmax_plan_of(gpu, &launch->in[0], &launch->out[launch->n_out - 1]);
+	return plan.args.parts > 1 ? plan.args.rows * plan.args.parts * 16 : 0;
+}
+
+/* Starts the one kernel, or the two that compute parts. */
+static dvt_status dvti_cuda_softmax_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										  dvti_cuda_softmax_plan *plan, dvti_cuda_program program) {
+	bool parts = plan->args.parts > 1;
+	dvt_status status = DVT_OK;
+	plan->args.partial = launch->workspace;
+	if (parts)
+		status = dvti_cuda_start(gpu, launch, program, "dvti_softmax_parts", plan->grid,
+								 &plan->args, sizeof plan->args);
+	if (status == DVT_OK)
+		status =
+			dvti_cuda_start(gpu, launch, program, parts ? "dvti_softmax_finish" : "dvti_softmax",
+							plan->grid, &plan->args, sizeof plan->args);
+	return status;
 }
 
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
 	const dvti_view *in = &launch->in[0], *out = &launch->out[0];
-	const dvti_cuda_softmax_plan plan = dvti_cuda_softmax_plan_of(gpu, in, out);
-	return dvti_cuda_start(
-		gpu, launch,
-		dvti_cuda_softmax_program(&plan, in->dtype, out->dtype, launch->op == DVTI_OP_log_softmax),
-		"dvti_softmax", plan.grid, &plan.args, sizeof plan.args);
+	dvti_cuda_softmax_plan plan = dvti_cuda_softmax_plan_of(gpu, in, out);
+	return dvti_cuda_softmax_start(
+		gpu, launch, &plan,
+		dvti_cuda_softmax_program(&plan, in->dtype, out->dtype, launch->op == DVTI_OP_log_softmax));
 }
 
 /* ---- cross-entropy ---- */
@@ -43866,11 +44320,13 @@ DVTI_FN dvt_status dvti_cuda_cross_entropy(dvti_cuda_gpu *gpu, const dvti_launch
 	plan.args.loss = launch->out[0].data;
 	program = dvti_cuda_softmax_program(&plan, in->dtype, out->dtype, true);
 	program.variant |= (uint64_t)(launch->in[1].dtype + 1) << 19;
-	return dvti_cuda_start(gpu, launch, program, "dvti_softmax", plan.grid, &plan.args,
-						   sizeof plan.args);
+	return dvti_cuda_softmax_start(gpu, launch, &plan, program);
 }
 
 #undef DVTI_CUDA_PAIR
+#undef DVTI_CUDA_SOFTMAX_BLOCKS
+#undef DVTI_CUDA_SOFTMAX_PARTS
+#undef DVTI_CUDA_SOFTMAX_PER
 /* ==== end cuda_softmax.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_layer_norm.c ==== */
 /* Layer norm and RMSNorm (kernels/layer_norm.cu). The gradients of gamma and beta are sums over
@@ -44167,48 +44623,79 @@ DVTI_FN dvt_status dvti_cuda_batch_norm(dvti_cuda_gpu *gpu, const dvti_launch *l
 #define DVTI_CUDA_SORT_TILES 1024 /* at most, so that the scan is short */
 
 DVTI_FN void dvti_cuda_describe_sort(uint64_t variant, dvti_text *text) {
-	(void)variant;
-	(void)text;
+	dvti_text_add(text, "#define WIDE %d\n", (int)variant);
 }
 
 static int64_t dvti_cuda_sort_tile(int64_t n) {
 	return DVTI_MAX((n - 1) / DVTI_CUDA_SORT_TILES / 1024 + 1, 1) * 1024;
 }
 
-DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n) {
-	int64_t bytes;
-	return dvti_mul(n, 32, &bytes) ? bytes + DVTI_CUDA_SORT_TILES * 256 * 8 : INT64_MAX;
+static bool dvti_cuda_sort_wide(int64_t n, int bits) {
+	return bits > 32 || n > INT32_MAX;
 }
 
-DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch, void *workspace,
-								  int64_t n, int bits) {
+DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n, int bits) {
+	int64_t word = dvti_cuda_sort_wide(n, bits) ? 8 : 4, bytes;
+	return dvti_mul(n, 4 * word, &bytes) ? bytes + DVTI_CUDA_SORT_TILES * 256 * word : INT64_MAX;
+}
+
+DVTI_FN dvti_cuda_sorting dvti_cuda_sort_begin(void *workspace, int64_t n, int bits) {
+	dvti_cuda_sorting sorting;
+	int64_t bytes;
+	memset(&sorting, 0, sizeof sorting);
+	sorting.n = n;
+	sorting.wide = dvti_cuda_sort_wide(n, bits);
+	bytes = n * (sorting.wide ? 8 : 4);
+	sorting.counts = workspace;
+	sorting.keys = (char *)workspace + DVTI_CUDA_SORT_TILES * 256 * (sorting.wide ? 8 : 4);
+	sorting.values = (char *)sorting.keys + bytes;
+	sorting.other_keys = (char *)sorting.values + bytes;
+	sorting.other_values = (char *)sorting.other_keys + bytes;
+	return sorting;
+}
+
+static dvt_status dvti_cuda_sort_pass(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+									  const dvti_cuda_sorting *sorting, int shift) {
 	static const char *const entry[] = {"dvti_sort_count", "dvti_sort_scan", "dvti_sort_scatter"};
 	dvti_cuda_program program;
 	dvti_cuda_grid grid;
 	dvti_ksort args;
-	uint64_t *keys = (uint64_t *)workspace;
 	dvt_status status = DVT_OK;
-	/* An even number of passes, so that the result ends in the first buffer. */
-	int pass, passes = 2 * ((bits + 15) / 16), k;
+	int k;
 	program = DVTI_CUDA_PROGRAM(sort);
+	program.variant = sorting->wide;
 	memset(&args, 0, sizeof args);
-	args.n = n;
-	args.tile = dvti_cuda_sort_tile(n);
-	args.tiles = (n - 1) / args.tile + 1;
-	args.counts = (int64_t *)(keys + 4 * n);
+	args.keys = sorting->keys;
+	args.values = sorting->sorted ? sorting->values : NULL;
+	args.other_keys = sorting->other_keys;
+	args.other_values = sorting->other_values;
+	args.counts = sorting->counts;
+	args.n = sorting->n;
+	args.tile = dvti_cuda_sort_tile(sorting->n);
+	args.tiles = (sorting->n - 1) / args.tile + 1;
+	args.shift = shift;
 	grid.y = grid.z = 1;
 	grid.shared = 0;
-	for (pass = 0; pass < passes; pass++) {
-		args.shift = 8 * pass;
-		args.keys = pass % 2 ? keys + 2 * n : keys;
-		args.values = (const int64_t *)(args.keys + n);
-		args.other_keys = pass % 2 ? keys : keys + 2 * n;
-		args.other_values = (int64_t *)(args.other_keys + n);
-		for (k = 0; k < 3 && status == DVT_OK; k++) {
-			grid.x = k == 1 ? 1 : args.tiles;
-			grid.threads = k == 1 ? 1024 : 256;
-			status = dvti_cuda_start(gpu, launch, program, entry[k], grid, &args, sizeof args);
-		}
+	for (k = 0; k < 3 && status == DVT_OK; k++) {
+		grid.x = k == 1 ? 1 : args.tiles;
+		grid.threads = k == 1 ? 1024 : 256;
+		status = dvti_cuda_start(gpu, launch, program, entry[k], grid, &args, sizeof args);
+	}
+	return status;
+}
+
+DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+								  dvti_cuda_sorting *sorting, int bits) {
+	dvt_status status = DVT_OK;
+	int shift;
+	for (shift = 0; shift < bits && status == DVT_OK; shift += 8) {
+		void *keys = sorting->keys, *values = sorting->values;
+		status = dvti_cuda_sort_pass(gpu, launch, sorting, shift);
+		sorting->keys = sorting->other_keys;
+		sorting->values = sorting->other_values;
+		sorting->other_keys = keys;
+		sorting->other_values = values;
+		sorting->sorted = true;
 	}
 	return status;
 }

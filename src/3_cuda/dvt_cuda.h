@@ -223,11 +223,21 @@ DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
    positions. A value below 1 counts as 1. */
 DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor);
 
-/* Sorts in a workspace of dvti_cuda_sort_bytes(n) bytes, which begins with n keys and n values.
-   They are sorted in place by the lowest `bits` of the keys; the sort is stable. */
-DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n);
-DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch, void *workspace,
-                                  int64_t n, int bits);
+/* A stable sort in a workspace of dvti_cuda_sort_bytes(n, bits) bytes. dvti_cuda_sort_begin divides
+   it. Then the caller writes n keys of up to `bits` bits. dvti_cuda_sort sorts them by their lowest
+   bits, and their values with them; the buffers change places. At first the values are 0, 1, 2..,
+   and nothing has written them. The caller may write other keys and sort again. */
+typedef struct dvti_cuda_sorting {
+    void *keys, *values; /* of 64 bits if `wide`, else 32 */
+    void *other_keys, *other_values, *counts;
+    int64_t n;
+    bool wide, sorted;
+} dvti_cuda_sorting;
+
+DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n, int bits);
+DVTI_FN dvti_cuda_sorting dvti_cuda_sort_begin(void *workspace, int64_t n, int bits);
+DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                  dvti_cuda_sorting *sorting, int bits);
 /* Drops axes of extent 1, sorts the others by descending stride if `sorts`, and merges contiguous
    ones. At least one axis remains. `along` gets the same changes, so positions in both stay the
    same. */
@@ -262,6 +272,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 DVTI_FN dvt_status dvti_cuda_custom(dvti_cuda_gpu *gpu, const dvti_launch *launch);
 /* Fill launch->plan, once for each launch, and return the bytes of workspace. */
 DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *launch);
+DVTI_FN int64_t dvti_cuda_plan_softmax(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_layer_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_batch_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch);
 DVTI_FN int64_t dvti_cuda_plan_order(const dvti_cuda_gpu *gpu, dvti_launch *launch);

@@ -156,8 +156,9 @@
       (dvti_cuda_plan_reduce, dvti_cuda_reduce))                                                   \
     K(variance, (dvti_cpu_variance_supports, dvti_cpu_reduce_plan, dvti_cpu_variance, NULL),       \
       (NULL, NULL))                                                                                \
-    K(softmax, (NULL, NULL, dvti_cpu_softmax, NULL), (NULL, dvti_cuda_softmax))                    \
-    K(cross_entropy, (NULL, NULL, dvti_cpu_cross_entropy, NULL), (NULL, dvti_cuda_cross_entropy))  \
+    K(softmax, (NULL, NULL, dvti_cpu_softmax, NULL), (dvti_cuda_plan_softmax, dvti_cuda_softmax))  \
+    K(cross_entropy, (NULL, NULL, dvti_cpu_cross_entropy, NULL),                                   \
+      (dvti_cuda_plan_softmax, dvti_cuda_cross_entropy))                                           \
     K(layer_norm, (dvti_cpu_layer_norm_supports, NULL, dvti_cpu_layer_norm, NULL),                 \
       (dvti_cuda_plan_layer_norm, dvti_cuda_layer_norm))                                           \
     K(batch_norm, (dvti_cpu_batch_norm_supports, NULL, NULL, NULL),                                \

@@ -292,6 +292,37 @@ DVT_TEST(gpu_binary_values_of_mixed_dtypes) {
     }
 }
 
+/* Groups of four need rows that are multiples of four, and 16 aligned bytes or the whole group. */
+DVT_TEST(gpu_mixed_dtypes_in_groups) {
+    static const dvt_dtype pairs[][2] = {
+        {DVT_F32, DVT_F16},  {DVT_BF16, DVT_F32}, {DVT_F32, DVT_I32},
+        {DVT_BOOL, DVT_F32}, {DVT_U8, DVT_F32},   {DVT_I64, DVT_I32},
+        {DVT_F64, DVT_F32},  {DVT_I8, DVT_F64},   {DVT_I64, DVT_F16}};
+    int i, from;
+    NEEDS_GPU;
+    for (i = 0; i < LENGTH(pairs); i++)
+        for (from = 0; from < 2; from++)
+            DVT_SCOPE {
+                dvt_array *x = sample(24 * 36, pairs[i][0], 0, 9),
+                          *y = sample(24 * 36, pairs[i][1], 0, 9), *a, *b, *row, *column, *where;
+                dvt_array *gx = on_gpu(x), *gy = on_gpu(y);
+                int k;
+                for (k = 0; k < 5; k++) {
+                    int64_t columns = k == 1 ? 35 : 32;
+#define VIEW(z) dvt_slice(dvt_reshape(z, DVT_SHAPE(24, 36)), 1, from, from + columns, 1)
+#define MADE(z, w)                                                                                 \
+    (a = VIEW(z), b = VIEW(w), row = dvt_slice(b, 0, 3, 4, 1), column = dvt_slice(b, 1, 3, 4, 1),  \
+     where = dvt_slice(a, 0, 5, 6, 1),                                                             \
+     k < 2    ? dvt_add(a, b)                                                                      \
+     : k == 2 ? dvt_less(row, a)                                                                   \
+     : k == 3 ? dvt_mul(a, column)                                                                 \
+              : dvt_where(where, b, a))
+                    dvt_array *want = MADE(x, y), *got = MADE(gx, gy);
+                    within(got, want, 0, NULL, "mixed dtypes");
+                }
+            }
+}
+
 DVT_TEST(gpu_scalar_operands) {
     int i;
     NEEDS_GPU;

@@ -29,8 +29,8 @@ DVT_TEST(gpu_softmax_lengths) {
         }
 }
 
-/* More rows than fill the last block, in both layouts; a row that exceeds the registers of a block,
-   several times per block. */
+/* More rows than fill the last block, in both layouts; rows in parts, of one tile or several, and
+   the same rows with so many others that a block computes each whole. */
 DVT_TEST(gpu_softmax_many_and_long) {
     NEEDS_GPU;
     check_copied(random_on_cpu(DVT_SHAPE(333, 10), DVT_F32, -5, 5), 1, "many short rows");
@@ -40,6 +40,21 @@ DVT_TEST(gpu_softmax_many_and_long) {
     check_copied(random_on_cpu(DVT_SHAPE(2, 20483), DVT_F32, -90, 10), 1,
                  "a long row, not aligned");
     check_copied(random_on_cpu(DVT_SHAPE(400, 40), DVT_F32, -9, 9), 0, "long columns");
+    check_copied(random_on_cpu(DVT_SHAPE(1, 140000), DVT_F32, -90, 10), 1, "parts of two tiles");
+    check_copied(random_on_cpu(DVT_SHAPE(70, 16500), DVT_BF16, -9, 9), 1, "a few parts");
+    check_copied(random_on_cpu(DVT_SHAPE(2100, 3, 2), DVT_F32, -9, 9), 0, "columns in parts");
+}
+
+/* So many rows that a block computes each alone. */
+DVT_TEST(gpu_softmax_long_rows_fill_the_gpu) {
+    const int64_t n = 16388, rows = 512;
+    dvt_array *x, *y, *want;
+    NEEDS_GPU;
+    x = random_on_cpu(DVT_SHAPE(1, n), DVT_F32, -90, 10);
+    y = dvt_softmax(dvt_broadcast_to(dvt_copyto(x, dvt_gpu(0)), DVT_SHAPE(rows, n)), 1);
+    want = dvt_softmax(x, 1);
+    same_on_gpu(dvt_slice(y, 0, 0, 1, 1), want, 5, 1e-30, "the first", __FILE__, __LINE__);
+    same_on_gpu(dvt_slice(y, 0, rows - 1, rows, 1), want, 5, 1e-30, "the last", __FILE__, __LINE__);
 }
 
 DVT_TEST(gpu_softmax_dtypes) {

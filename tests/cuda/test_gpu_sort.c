@@ -59,6 +59,61 @@ DVT_TEST(gpu_sort_corners) {
     CHECK_ERROR(dvt_sort(x, 1, DVT_ASCENDING), DVT_ERR_AXIS);
 }
 
+/* Every bit of the elements is random, and many are zeros of both signs or NaN. */
+static dvt_array *random_bits(dvt_shape shape, dvt_dtype dtype) {
+    static const uint64_t zeros[] = {0,
+                                     0x8000000000000000,
+                                     0x7ff8000000000001,
+                                     0xfff8000000000002,
+                                     0,
+                                     0x80000000,
+                                     0x7fc00001,
+                                     0xffc00002,
+                                     0,
+                                     0x8000,
+                                     0x7fc1,
+                                     0xfe02};
+    int64_t size = dvt_dtype_size(dtype), n = dvt_shape_size(shape), i;
+    char *bytes = (char *)malloc((size_t)(n * 8));
+    dvt_array *x;
+    for (i = 0; i < n; i++) {
+        uint64_t bits = (uint64_t)(dvt_test_random(0, 1) * 4294967296.0) * 0x9e3779b97f4a7c15u;
+        if (i % 3 == 0)
+            bits = zeros[(size == 8 ? 0 : size == 4 ? 4 : 8) + (int)dvt_test_random(0, 4)];
+        if (dtype == DVT_BOOL)
+            bits &= 1;
+        memcpy(bytes + i * size, &bits, (size_t)size);
+    }
+    x = dvt_from_host(bytes, shape, dtype, dvt_cpu());
+    free(bytes);
+    return x;
+}
+
+/* The order is made from keys, and elements from keys again: no bit may change. */
+DVT_TEST(gpu_sort_keeps_every_bit) {
+    static const int64_t sizes[][2] = {{5, 700}, {1, 5000}, {3, 2500}, {300, 2100}};
+    int dtype, k, descending;
+    NEEDS_GPU;
+    for (dtype = 0; dtype < DVT_DTYPE_COUNT; dtype++)
+        for (k = 0; k < (dtype == DVT_I8 ? 4 : 3); k++)
+            for (descending = 0; descending < 2; descending++)
+                DVT_SCOPE {
+                    dvt_array *x =
+                        random_bits(DVT_SHAPE(sizes[k][0], sizes[k][1]), (dvt_dtype)dtype);
+                    int64_t bytes = dvt_nbytes(x);
+                    char *got = (char *)malloc((size_t)bytes),
+                         *want = (char *)malloc((size_t)bytes);
+                    dvt_order order = descending ? DVT_DESCENDING : DVT_ASCENDING;
+                    dvt_to_host(dvt_sort(dvt_copyto(x, dvt_gpu(0)), 1, order), got, bytes);
+                    dvt_to_host(dvt_sort(x, 1, order), want, bytes);
+                    dvt_test_check(memcmp(got, want, (size_t)bytes) == 0, __FILE__, __LINE__,
+                                   "%s, %d rows: other bits than on cpu()",
+                                   dvt_dtype_name((dvt_dtype)dtype), (int)sizes[k][0]);
+                    free(got);
+                    free(want);
+                }
+}
+
 static void check_topk(dvt_array *x, int64_t k, int axis, const char *what) {
     dvt_array *y = dvt_copyto(x, dvt_gpu(0));
     int largest;

@@ -68,9 +68,11 @@ typedef struct dvti_ksoftmax {
     dvti_kview in, out;           /* all axes but the last */
     int64_t n, in_step, out_step; /* extent and strides of the last axis */
     int64_t rows;
-    int64_t lanes;  /* threads that share a row */
-    int64_t groups; /* groups of rows; a block computes one group at a time */
-    int64_t vector; /* rows are contiguous, aligned, and multiples of 16 bytes */
+    int64_t lanes;       /* threads that share a row */
+    int64_t groups;      /* groups of rows; a block computes one group at a time */
+    int64_t vector;      /* rows are contiguous, aligned, and multiples of 16 bytes */
+    int64_t part, parts; /* positions of a part of a row, number of parts */
+    void *partial;       /* (rows, parts, 2) double: maximum, sum */
     /* cross-entropy; its gradient reads g (NULL: 1), and `in` has the logarithms of softmax */
     const void *label, *g;
     void *loss;
@@ -193,17 +195,14 @@ typedef struct dvti_kindex {
     int64_t total;       /* threads with an element */
     int64_t n_out, rows; /* n_out: elements of the result; rows: its rows for each a */
     int64_t along, along_index;
-    uint64_t *keys;
-    int64_t *values;
+    void *keys, *values; /* of sort.cu, of 64 bits if `wide`, else 32 */
+    int64_t wide;
 } dvti_kindex;
 
 /* sort.cu */
 typedef struct dvti_ksort {
-    const uint64_t *keys;
-    const int64_t *values;
-    uint64_t *other_keys;
-    int64_t *other_values;
-    int64_t *counts;
+    const void *keys, *values; /* values: NULL for 0, 1, 2.. */
+    void *other_keys, *other_values, *counts;
     int64_t n, tile, tiles, shift;
 } dvti_ksort;
 
@@ -213,9 +212,10 @@ typedef struct dvti_korder {
     void *out;
     int64_t rows, n, k, descending; /* k: results per row */
     int64_t width, groups;          /* keys of a row in a block, a power of two; groups of rows */
-    uint64_t *keys;                 /* long rows */
-    int64_t *values;
+    void *keys, *values;            /* long rows: of sort.cu, of 64 bits if `wide`, else 32 */
+    int64_t wide;
     int64_t above; /* key bits above the element's bits hold the row */
+    int64_t whole; /* sorted keys still hold the elements */
     /* Selection of the first k by rounds: the first k of each of `tiles` tiles of a row are written
        to other_keys and other_values. */
     int64_t m, tiles, kept; /* candidates of a row before and after the round */
@@ -236,6 +236,7 @@ typedef struct dvti_krandom {
     const int64_t *starts;
     uint64_t *keys; /* permutation */
     int64_t *values;
+    int64_t wide; /* keys and values of sort.cu have 64 bits, else 32 */
     int *left;
     int64_t rounds;
 } dvti_krandom;

@@ -13,6 +13,9 @@
    result's goes through shared memory (dvti_elementwise_tile), so that reads and writes are both
    coalesced.
 
+   Programs for any dtypes (ANY) know each array's dtype at run time. With N = 4 a thread moves 4
+   elements of any size, and converts all of them after one branch (dvti_mixed).
+
    Launch: one-dimensional, 256 threads, grid-stride loops.
 
    Variant: T the class to compute in; N_IN the number of operands; D0 the result's dtype, D1 .. D3
@@ -25,6 +28,7 @@
    out may be the same memory: a thread reads its positions before it writes them. */
 
 #define ANY 15
+#define MIXED (D0 == ANY && N > 1)
 
 template <> struct dvti_stored<ANY> { typedef uint64_t type; };
 
@@ -135,7 +139,7 @@ __device__ inline void dvti_ew_put(void *data, int64_t at, typename dvti_stored<
 
 /* Operand K of a thread: the value that does not change, and U groups in flight. */
 template <int K, int D> struct dvti_operand {
-    dvti_group<D, N> group[U];
+    dvti_group<D, D == ANY ? 1 : N> group[U];
     T single;
 
     __device__ inline T widen(const dvti_kelementwise &p, typename dvti_stored<D>::type raw) const {
@@ -155,7 +159,7 @@ template <int K, int D> struct dvti_operand {
 
     __device__ inline void load(const dvti_kelementwise &p, int u, int64_t at) {
         if (p.kind[K] == DVTI_EW_EACH) {
-            if constexpr (N > 1)
+            if constexpr (N > 1 && D != ANY)
                 group[u].word =
                     *(decltype(group[u].word) *)((typename dvti_stored<D>::type *)p.data[K] + at);
             else
@@ -187,8 +191,135 @@ template <int K, int D> struct dvti_operand {
     }
 };
 
-__device__ inline void dvti_prepare(const dvti_kelementwise &p, dvti_operand<1, D1> &a,
-                                    dvti_operand<2, D2> &b, dvti_operand<3, D3> &c) {
+/* ---- groups of four elements of any dtype ---- */
+#if MIXED
+/* The dtypes that groups have, by the class to compute in; the host uses programs with N = 1 for
+   others. NVRTC takes twice as long as for N = 1, and longer for all nine. */
+template <int D> __device__ constexpr bool dvti_mixed_reads() {
+    return IS_INT         ? !DVTI_IS_FLOAT(D)
+           : sizeof(T) == 4 ? D != DVT_F64 && D != DVT_I64
+                            : D == DVT_BOOL || sizeof(typename dvti_stored<D>::type) >= 4;
+}
+
+template <int D> __device__ constexpr bool dvti_mixed_writes() {
+    return D == DVT_BOOL || (IS_INT           ? D == DVT_I64 || D == DVT_I32
+                             : sizeof(T) == 4 ? DVTI_IS_FLOAT(D) && D != DVT_F64
+                                              : D == DVT_F64 || D == DVT_F32);
+}
+
+/* Calls F<D>() for the dtype. */
+#define DVTI_EACH_DTYPE(dtype, F)                                                                  \
+    switch (dtype) {                                                                               \
+    case DVT_F32:                                                                               \
+        return F(DVT_F32);                                                                    \
+    case DVT_F64:                                                                               \
+        return F(DVT_F64);                                                                    \
+    case DVT_F16:                                                                               \
+        return F(DVT_F16);                                                                    \
+    case DVT_BF16:                                                                              \
+        return F(DVT_BF16);                                                                   \
+    case DVT_I8:                                                                                \
+        return F(DVT_I8);                                                                     \
+    case DVT_U8:                                                                                \
+        return F(DVT_U8);                                                                     \
+    case DVT_I32:                                                                               \
+        return F(DVT_I32);                                                                    \
+    case DVT_I64:                                                                               \
+        return F(DVT_I64);                                                                    \
+    default:                                                                                       \
+        return F(DVT_BOOL);                                                                        \
+    }
+
+template <int K> struct dvti_mixed : dvti_operand<K, ANY> {
+    uint4 raw[U][2];
+    T values[N];
+
+    __device__ inline void load(const dvti_kelementwise &p, int u, int64_t at) {
+        if (p.kind[K] != DVTI_EW_EACH)
+            return dvti_operand<K, ANY>::load(p, u, at);
+        const char *from = (const char *)p.data[K] + at * p.bytes[K];
+        if (p.bytes[K] >= 4)
+            raw[u][0] = *(const uint4 *)from;
+        if (p.bytes[K] == 8)
+            raw[u][1] = *(const uint4 *)(from + 16);
+        if (p.bytes[K] == 2) {
+            const uint2 half = *(const uint2 *)from;
+            raw[u][0].x = half.x;
+            raw[u][0].y = half.y;
+        }
+        if (p.bytes[K] == 1)
+            raw[u][0].x = *(const unsigned *)from;
+    }
+
+    template <int D> __device__ inline void widen_all(int u) {
+        if constexpr (dvti_mixed_reads<D>())
+            widen_these<D>(u);
+    }
+
+    template <int D> __device__ inline void widen_these(int u) {
+        typename dvti_stored<D>::type e[N];
+        memcpy(e, raw[u], sizeof e);
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            if constexpr (K == 1 && CONDITION)
+                values[j] = dvti_ew_condition<D>(e[j], D);
+            else
+                values[j] = dvti_widen<D, T>(e[j]);
+    }
+
+    __device__ inline void open(const dvti_kelementwise &p, int u) {
+        if (p.kind[K] != DVTI_EW_EACH) {
+            const T same = this->value(p, u, 0);
+#pragma unroll
+            for (int j = 0; j < N; j++)
+                values[j] = same;
+            return;
+        }
+#define DVTI_WIDEN(D) widen_all<D>(u)
+        DVTI_EACH_DTYPE(p.dtype[K], DVTI_WIDEN)
+    }
+};
+
+template <int D> __device__ inline void dvti_mixed_put_these(void *to, const T (&values)[N]) {
+    typename dvti_stored<D>::type e[N];
+    uint4 raw[2];
+#pragma unroll
+    for (int j = 0; j < N; j++)
+        e[j] = dvti_narrow<D>(values[j]);
+    memcpy(raw, e, sizeof e);
+    if constexpr (sizeof e >= 16)
+        *(uint4 *)to = raw[0];
+    if constexpr (sizeof e == 32)
+        ((uint4 *)to)[1] = raw[1];
+    if constexpr (sizeof e == 8)
+        *(uint2 *)to = *(const uint2 *)&raw[0];
+    if constexpr (sizeof e == 4)
+        *(unsigned *)to = raw[0].x;
+}
+
+template <int D> __device__ inline void dvti_mixed_put_as(void *to, const T (&values)[N]) {
+    if constexpr (dvti_mixed_writes<D>())
+        dvti_mixed_put_these<D>(to, values);
+}
+
+__device__ inline void dvti_mixed_put(const dvti_kelementwise &p, int64_t at,
+                                      const T (&values)[N]) {
+    void *to = (char *)p.data[0] + at * p.bytes[0];
+#define DVTI_PUT(D) dvti_mixed_put_as<D>(to, values)
+    DVTI_EACH_DTYPE(p.dtype[0], DVTI_PUT)
+}
+
+typedef dvti_mixed<1> dvti_first;
+typedef dvti_mixed<2> dvti_second;
+typedef dvti_mixed<3> dvti_third;
+#else
+typedef dvti_operand<1, D1> dvti_first;
+typedef dvti_operand<2, D2> dvti_second;
+typedef dvti_operand<3, D3> dvti_third;
+#endif
+
+__device__ inline void dvti_prepare(const dvti_kelementwise &p, dvti_first &a, dvti_second &b,
+                                    dvti_third &c) {
     a.prepare(p);
     if (N_IN > 1)
         b.prepare(p);
@@ -274,9 +405,9 @@ extern "C" __global__ void __launch_bounds__(256, RESIDENT)
     __shared__ dvti_tile<1, ACROSS & 1 ? D1 : DVT_BOOL> ta;
     __shared__ dvti_tile<2, ACROSS & 2 ? D2 : DVT_BOOL> tb;
     __shared__ dvti_tile<3, ACROSS & 4 ? D3 : DVT_BOOL> tc;
-    dvti_operand<1, D1> a;
-    dvti_operand<2, D2> b;
-    dvti_operand<3, D3> c;
+    dvti_first a;
+    dvti_second b;
+    dvti_third c;
     const int last = (int)p.ndim - 1, column = threadIdx.x & 31;
     const dvti_position n = (dvti_position)p.n;
     dvti_prepare(p, a, b, c);
@@ -327,9 +458,9 @@ extern "C" __global__ void __launch_bounds__(256, RESIDENT)
 #else
 extern "C" __global__ void __launch_bounds__(256, RESIDENT)
     dvti_elementwise(const dvti_kelementwise p) {
-    dvti_operand<1, D1> a;
-    dvti_operand<2, D2> b;
-    dvti_operand<3, D3> c;
+    dvti_first a;
+    dvti_second b;
+    dvti_third c;
     const dvti_position n = (dvti_position)p.n, step = (dvti_position)dvti_threads() * U;
     dvti_prepare(p, a, b, c);
     for (dvti_position first = (dvti_position)blockIdx.x * blockDim.x * U + threadIdx.x; first < n;
@@ -351,6 +482,19 @@ extern "C" __global__ void __launch_bounds__(256, RESIDENT)
 #pragma unroll
         for (int u = 0; u < U; u++)
             if (first + u * blockDim.x < n) {
+#if MIXED
+                T out[N];
+                a.open(p, u);
+                if (N_IN > 1)
+                    b.open(p, u);
+                if (N_IN > 2)
+                    c.open(p, u);
+#pragma unroll
+                for (int j = 0; j < N; j++)
+                    out[j] = dvti_apply(p, a.values[j], N_IN > 1 ? b.values[j] : (T)0,
+                                        N_IN > 2 ? c.values[j] : (T)0);
+                dvti_mixed_put(p, to[u], out);
+#else
                 dvti_group<D0, N> out;
 #pragma unroll
                 for (int j = 0; j < N; j++)
@@ -360,6 +504,7 @@ extern "C" __global__ void __launch_bounds__(256, RESIDENT)
                         out.word;
                 else
                     dvti_ew_put<D0>(p.data[0], to[u], out.v[0], p.bytes[0]);
+#endif
             }
     }
     if (N > 1 && blockIdx.x == 0 && threadIdx.x < p.tail) {

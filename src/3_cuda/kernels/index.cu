@@ -109,8 +109,11 @@ extern "C" __global__ void dvti_index_keys(const dvti_kindex p) {
             to += step * p.out.stride[axis];
             at = up;
         }
-        p.keys[i] = (uint64_t)(to + dvti_inside(p.index[where], p.n) * p.step);
-        p.values[i] = i;
+        to += dvti_inside(p.index[where], p.n) * p.step;
+        if (WIDE && p.wide)
+            ((int64_t *)p.keys)[i] = to;
+        else
+            ((unsigned *)p.keys)[i] = (unsigned)to;
     }
 }
 
@@ -122,6 +125,17 @@ __device__ inline float dvti_total(float a, float b) { return a + b; }
 
 __device__ inline double dvti_total(double a, double b) { return a + b; }
 
+/* Only programs with wide positions meet wide keys. */
+__device__ inline int64_t dvti_sorted_key(const dvti_kindex &p, int64_t at) {
+    return WIDE && p.wide ? ((const int64_t *)p.keys)[at]
+                          : (int64_t)((const unsigned *)p.keys)[at];
+}
+
+__device__ inline dvti_index dvti_sorted_value(const dvti_kindex &p, int64_t at) {
+    return WIDE && p.wide ? (dvti_index)((const int64_t *)p.values)[at]
+                          : ((const int *)p.values)[at];
+}
+
 /* Adds runs of equal places: one thread for each (a, sorted place, b); the first of equal places
    adds them all. p.in has the axes (a, m.., b). */
 extern "C" __global__ void dvti_index_add(const dvti_kindex p) {
@@ -129,26 +143,27 @@ extern "C" __global__ void dvti_index_add(const dvti_kindex p) {
     for (int64_t i = dvti_thread(); i < p.total; i += dvti_threads()) {
         const dvti_index at = (dvti_index)i, row = at / width, a = row / m, b = at - row * width;
         int64_t first = row - a * m;
-        const uint64_t key = p.keys[first];
-        if (first > 0 && p.keys[first - 1] == key)
+        const int64_t key = dvti_sorted_key(p, first);
+        if (first > 0 && dvti_sorted_key(p, first - 1) == key)
             continue;
         dvti_sum sum = 0;
         for (int same = 4; same == 4; first += 4) {
             dvti_sum x[4];
             same = 0;
             for (int k = 0; k < 4; k++) {
-                const bool more = same == k && first + k < m && p.keys[first + k] == key;
+                const bool more =
+                    same == k && first + k < m && dvti_sorted_key(p, first + k) == key;
                 x[k] = more ? dvti_load<D, dvti_sum>(
                                   p.in.data,
                                   dvti_offset<dvti_index>(
-                                      p.in, (a * m + (dvti_index)p.values[first + k]) * width + b))
+                                      p.in, (a * m + dvti_sorted_value(p, first + k)) * width + b))
                             : 0;
                 same += more;
             }
             for (int k = 0; k < 4; k++)
                 sum = k < same ? dvti_total(sum, x[k]) : sum;
         }
-        dvti_store<D>(p.out.data, (a * p.rows + (int64_t)key) * p.b + b, sum);
+        dvti_store<D>(p.out.data, (a * p.rows + key) * p.b + b, sum);
     }
 }
 

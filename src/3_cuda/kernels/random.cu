@@ -339,15 +339,20 @@ extern "C" __global__ void dvti_random(const dvti_krandom p) {
 #if DIST == 4 && GEN == 1
 extern "C" __global__ void dvti_shuffle_keys(const dvti_krandom p) {
     for (int64_t i = dvti_thread(); i < p.n; i += dvti_threads()) {
-        p.keys[i] = dvti_jax_word(p.key, p.n, i);
-        if (p.step == 0)
-            p.values[i] = i;
+        const unsigned key = dvti_jax_word(p.key, p.n, i);
+        if (p.wide)
+            p.keys[i] = key;
+        else
+            ((unsigned *)p.keys)[i] = key;
     }
 }
 
+/* No values: nothing was sorted. */
 extern "C" __global__ void dvti_shuffle_copy(const dvti_krandom p) {
     for (int64_t i = dvti_thread(); i < p.n; i += dvti_threads())
-        ((int64_t *)p.out)[i] = p.values[i];
+        ((int64_t *)p.out)[i] = !p.values ? i
+                                : p.wide  ? p.values[i]
+                                          : ((const int *)p.values)[i];
 }
 #endif
 

@@ -8,7 +8,12 @@
 
    Rows beyond 512 * PER elements (LONG) are read twice, the first time with a running maximum and
    sum. The grid is then one or two blocks per multiprocessor, so that the rows in progress fit in
-   L2 and the second read hits there.
+   L2 and the second read hits there. Fewer of them than fill a GPU are cut into parts (PARTS).
+
+     dvti_softmax_parts   a block writes the maximum and the sum of a part of a row.
+     dvti_softmax_finish  a block joins those of all parts, and writes the results of its part.
+
+   Parts follow from the shape and the dtype alone, and so do the bits.
 
    COLUMNS: used where rows are interleaved in memory (the channels of an image). Adjacent threads
    have adjacent rows, and the lanes of a row are joined in shared memory.
@@ -21,9 +26,9 @@
    floats. float64 and integers are computed in float64. A NaN, or a maximum that is infinite, makes
    the row NaN, as on the CPU.
 
-   Variant: D, OUT dtypes; LOGARITHM; COLUMNS; LONG; PER; WIDE: positions of 64 bits, else 32.
-   LABEL: the dtype of labels, or -1. With labels, the thread that has a row's labeled element also
-   writes the loss. GRADIENT: the kernel for cross-entropy's gradient instead, one element per
+   Variant: D, OUT dtypes; LOGARITHM; COLUMNS; LONG; PARTS; PER; WIDE: positions of 64 bits, else
+   32. LABEL: the dtype of labels, or -1. With labels, the thread that has a row's labeled element
+   also writes the loss. GRADIENT: the kernel for cross-entropy's gradient instead, one element per
    thread. */
 
 template <bool, class A, class B> struct dvti_either { typedef A type; };
@@ -73,6 +78,9 @@ struct dvti_spot {
 #if LABEL >= 0
     int64_t label;
     dvti_result *loss;
+#endif
+#if PARTS
+    double *partial; /* maximum and sum of each part of the row */
 #endif
 };
 
@@ -192,18 +200,18 @@ template <class V, class W> __device__ inline V dvti_join_lanes(V v, int lanes, 
 
 __device__ inline bool dvti_finite(dvti_real x) { return x - x == 0; }
 
-#if LONG
+#if LONG || PARTS
 /* Also hides the lane between the tiles of a long row: 12.0 has no register left for wide
    positions. */
-#define TIGHT (WIDE && __CUDA_ARCH__ >= 1200)
+#define TIGHT (LONG && WIDE && __CUDA_ARCH__ >= 1200)
 
-/* Returns the sum of a row and its maximum with one read; a thread rescales its sum when its
-   maximum grows. */
+/* Returns the sum of positions begin to end of a row and their maximum with one read; a thread
+   rescales its sum when its maximum grows. */
 __device__ inline double dvti_max_and_sum(const dvti_ksoftmax &p, dvti_spot &spot,
-                                          dvti_real &largest) {
+                                          dvti_index begin, dvti_index end, dvti_real &largest) {
     double sum = 0;
     dvti_real mine = dvti_lowest();
-    for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {
+    for (dvti_index base = begin; base < end; base += PER * spot.lanes) {
         dvti_real x[PER], before = mine;
         if (TIGHT)
             dvti_forget(spot);
@@ -211,7 +219,7 @@ __device__ inline double dvti_max_and_sum(const dvti_ksoftmax &p, dvti_spot &spo
 #pragma unroll
         for (int k = 0; k < PER; k++)
             mine = dvti_pair(mine, x[k], mine);
-        if (mine != before)
+        if (mine != before && sum != 0)
             sum *= exp((double)before - (double)mine);
         /* -inf - -inf would be NaN; relative to 0 its exponential is 0, as required. */
         const dvti_real over = dvti_finite(mine) ? mine : 0;
@@ -245,12 +253,13 @@ __device__ inline dvti_real dvti_value(dvti_real x, const dvti_last_step &last) 
     return LOGARITHM ? (x - last.high) - last.low : x * last.scale;
 }
 
-__device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
-    dvti_real x[PER], largest = dvti_lowest();
-#if LONG
-    const double sum = dvti_max_and_sum(p, spot, largest);
+#if LONG || PARTS
+/* Reads positions begin to end of a row again and writes the results. */
+__device__ inline void dvti_write(const dvti_ksoftmax &p, dvti_spot &spot, dvti_index begin,
+                                  dvti_index end, dvti_real largest, double sum) {
     const dvti_last_step last = dvti_prepare(largest, sum);
-    for (dvti_index base = 0; base < p.n; base += PER * spot.lanes) {
+    for (dvti_index base = begin; base < end; base += PER * spot.lanes) {
+        dvti_real x[PER];
         if (TIGHT)
             dvti_forget(spot);
         dvti_tile_load(p, spot, base, x);
@@ -262,7 +271,98 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
         dvti_tile_pick(p, spot, base, x);
 #endif
     }
+}
+#endif
+
+__device__ inline dvti_spot dvti_spot_of(const dvti_ksoftmax &p, int64_t group) {
+    const int lanes = (int)p.lanes, rows = (int)blockDim.x / lanes;
+    const int64_t row = group * rows + (COLUMNS ? threadIdx.x % rows : threadIdx.x / lanes);
+    dvti_spot spot;
+    spot.lanes = lanes;
+    spot.lane = COLUMNS ? threadIdx.x / rows : threadIdx.x % lanes;
+    dvti_forget(spot);
+    spot.exists = row < p.rows;
+    spot.in = (const dvti_element *)p.in.data +
+              (spot.exists ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);
+    spot.out = (dvti_result *)p.out.data +
+               (spot.exists ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);
+#if LABEL >= 0
+    spot.label = spot.exists ? dvti_label(p, row) : -1;
+    spot.loss = (dvti_result *)p.loss + row;
+#endif
+#if PARTS
+    spot.partial = (double *)p.partial + (spot.exists ? row : 0) * p.parts * 2;
+#endif
+    return spot;
+}
+
+/* Minimum blocks per multiprocessor; 0: the compiler's choice, at most 64 registers per thread.
+   Wide positions, doubles, and long rows of 16-bit floats need more registers. On 7.5 and 12.0 all
+   rows of 16-bit floats and short ones of floats do; on 9.0 the longest rows kept in registers do.
+   Otherwise registers would be spilled to the stack. */
+#if PARTS
+#define RESIDENT (D == DVT_F32 && !WIDE ? 3 : 2)
+#elif WIDE || D == DVT_F64 || !DVTI_IS_FLOAT(D) || (LONG && D != DVT_F32)
+#define RESIDENT 1
+#elif (__CUDA_ARCH__ < 800 || __CUDA_ARCH__ >= 1200) && (D != DVT_F32 || PER == 8)
+#define RESIDENT (PER == 8 ? 2 : 1)
+#elif __CUDA_ARCH__ == 900 && PER == 32
+#define RESIDENT 1
 #else
+#define RESIDENT 0
+#endif
+
+#if PARTS
+/* The part of this block. */
+struct dvti_part {
+    int number;
+    dvti_index begin, end;
+    dvti_spot spot;
+};
+
+__device__ inline dvti_part dvti_part_of(const dvti_ksoftmax &p) {
+    const unsigned parts = (unsigned)p.parts, group = blockIdx.x / parts;
+    dvti_part part;
+    part.number = (int)(blockIdx.x - group * parts);
+    part.begin = (dvti_index)p.part * part.number;
+    part.end = part.number + 1 < (int)parts ? part.begin + (dvti_index)p.part : (dvti_index)p.n;
+    part.spot = dvti_spot_of(p, group);
+    return part;
+}
+
+extern "C" __global__ void __launch_bounds__(256, RESIDENT)
+    dvti_softmax_parts(const dvti_ksoftmax p) {
+    dvti_part part = dvti_part_of(p);
+    dvti_real largest;
+    const double sum = dvti_max_and_sum(p, part.spot, part.begin, part.end, largest);
+    if (part.spot.exists && part.spot.lane == 0) {
+        part.spot.partial[part.number * 2] = (double)largest;
+        part.spot.partial[part.number * 2 + 1] = sum;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(256, RESIDENT)
+    dvti_softmax_finish(const dvti_ksoftmax p) {
+    dvti_part part = dvti_part_of(p);
+    const dvti_spot &spot = part.spot;
+    dvti_real largest = dvti_lowest();
+    double sum = 0;
+    for (int k = spot.lane; k < (int)p.parts; k += spot.lanes)
+        largest = dvti_pair(largest, (dvti_real)spot.partial[k * 2], largest);
+    largest = dvti_join_lanes(largest, spot.lanes, largest);
+    for (int k = spot.lane; k < (int)p.parts; k += spot.lanes)
+        sum += spot.partial[k * 2 + 1] * exp(spot.partial[k * 2] - (double)largest);
+    sum = dvti_join_lanes(sum, spot.lanes, 0);
+    dvti_write(p, part.spot, part.begin, part.end, largest, sum);
+}
+#else
+__device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
+    dvti_real largest = dvti_lowest();
+#if LONG
+    const double sum = dvti_max_and_sum(p, spot, 0, (dvti_index)p.n, largest);
+    dvti_write(p, spot, 0, (dvti_index)p.n, largest, sum);
+#else
+    dvti_real x[PER];
     double sum = 0;
     dvti_tile_load(p, spot, 0, x);
 #pragma unroll
@@ -288,38 +388,11 @@ __device__ inline void dvti_row(const dvti_ksoftmax &p, dvti_spot &spot) {
 #endif
 }
 
-/* Minimum blocks per multiprocessor; 0: the compiler's choice, at most 64 registers per thread.
-   Wide positions, doubles, and long rows of 16-bit floats need more registers. On 7.5 and 12.0 all
-   rows of 16-bit floats and short ones of floats do; on 9.0 the longest rows kept in registers do.
-   Otherwise registers would be spilled to the stack. */
-#if WIDE || D == DVT_F64 || !DVTI_IS_FLOAT(D) || (LONG && D != DVT_F32)
-#define RESIDENT 1
-#elif (__CUDA_ARCH__ < 800 || __CUDA_ARCH__ >= 1200) && (D != DVT_F32 || PER == 8)
-#define RESIDENT (PER == 8 ? 2 : 1)
-#elif __CUDA_ARCH__ == 900 && PER == 32
-#define RESIDENT 1
-#else
-#define RESIDENT 0
-#endif
-
 extern "C" __global__ void __launch_bounds__(512, RESIDENT) dvti_softmax(const dvti_ksoftmax p) {
-    const int lanes = (int)p.lanes, rows = (int)blockDim.x / lanes;
     for (int64_t group = blockIdx.x; group < p.groups; group += gridDim.x) {
-        const int64_t row = group * rows + (COLUMNS ? threadIdx.x % rows : threadIdx.x / lanes);
-        dvti_spot spot;
-        spot.lanes = lanes;
-        spot.lane = COLUMNS ? threadIdx.x / rows : threadIdx.x % lanes;
-        dvti_forget(spot);
-        spot.exists = row < p.rows;
-        spot.in = (const dvti_element *)p.in.data +
-                  (spot.exists ? dvti_offset<dvti_index>(p.in, (dvti_index)row) : 0);
-        spot.out = (dvti_result *)p.out.data +
-                   (spot.exists ? dvti_offset<dvti_index>(p.out, (dvti_index)row) : 0);
-#if LABEL >= 0
-        spot.label = spot.exists ? dvti_label(p, row) : -1;
-        spot.loss = (dvti_result *)p.loss + row;
-#endif
+        dvti_spot spot = dvti_spot_of(p, group);
         dvti_row(p, spot);
     }
 }
+#endif
 #endif

@@ -169,13 +169,16 @@ static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
 }
 
 /* Returns the number of elements that one access can move: the last axis is contiguous or repeats
-   in every array, and all groups are aligned. */
-static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most) {
+   in every array, and all groups are aligned. Groups of mixed dtypes have four elements; those of
+   64 bits take two accesses. */
+static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most, bool mixed) {
     int last = ew->ndim - 1, k, axis;
     int64_t n = most;
     for (k = 0; k < ew->count; k++) {
         int64_t size = dvt_dtype_size(ew->dtype[k]);
-        while (n * size > 16) /* every operand has groups of the program's length, used or not */
+        while (
+            n * size >
+            (mixed ? 32 : 16)) /* every operand has groups of the program's length, used or not */
             n /= 2;
         if (ew->kind[k] >= DVTI_EW_SINGLE)
             continue;
@@ -183,7 +186,7 @@ static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most) {
             return 1;
         if (ew->stride[k][last] == 0)
             continue;
-        while ((uintptr_t)ew->data[k] % (uintptr_t)(n * size))
+        while ((uintptr_t)ew->data[k] % (uintptr_t)DVTI_MIN(n * size, 16))
             n /= 2;
         for (axis = 0; axis < last; axis++)
             while (ew->stride[k][axis] % n)
@@ -191,12 +194,12 @@ static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most) {
     }
     while (last > 0 && ew->dim[last] % n)
         n /= 2;
-    return n;
+    return mixed && n < most ? 1 : n;
 }
 
-static void dvti_cuda_ew_find_groups(dvti_cuda_ew *ew, int64_t most) {
+static void dvti_cuda_ew_find_groups(dvti_cuda_ew *ew, int64_t most, bool mixed) {
     int k;
-    ew->group = dvti_cuda_ew_most(ew, most);
+    ew->group = dvti_cuda_ew_most(ew, most, mixed);
     for (k = 1; k < ew->count; k++)
         if (ew->kind[k] == DVTI_EW_EACH && ew->stride[k][ew->ndim - 1] == 0)
             ew->kind[k] = DVTI_EW_GROUP;
@@ -216,6 +219,23 @@ static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
     if (op == DVTI_OP_where && ew->dtype[1] != DVT_BOOL && ew->dtype[1] != ew->dtype[first])
         return true;
     return ew->dtype[0] != ew->dtype[first] && ew->dtype[0] != DVT_BOOL;
+}
+
+/* Returns whether programs for any dtypes move groups of these, as dvti_mixed in
+   kernels/elementwise.cu. */
+static bool dvti_cuda_ew_grouped(const dvti_cuda_ew *ew, int compute) {
+    dvt_dtype out = ew->dtype[0];
+    int k;
+    for (k = 1; k < ew->count; k++) {
+        dvt_dtype d = ew->dtype[k];
+        if (compute == DVTI_I64   ? dvt_dtype_is_float(d)
+            : compute == DVTI_F32 ? d == DVT_F64 || d == DVT_I64
+                                  : d != DVT_BOOL && dvt_dtype_size(d) < 4)
+            return false;
+    }
+    return out == DVT_BOOL || (compute == DVTI_I64   ? out == DVT_I64 || out == DVT_I32
+                               : compute == DVTI_F32 ? dvt_dtype_is_float(out) && out != DVT_F64
+                                                     : out == DVT_F64 || out == DVT_F32);
 }
 
 /* Returns whether the operation has only a few instructions. */
@@ -337,7 +357,9 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
     ew.group = 1;
     dvti_cuda_ew_find_tiles(&ew);
     if (ew.group && !mixed)
-        dvti_cuda_ew_find_groups(&ew, brief ? 16 : 4);
+        dvti_cuda_ew_find_groups(&ew, brief ? 16 : 4, false);
+    else if (ew.group && brief && dvti_cuda_ew_grouped(&ew, (int)launch->compute))
+        dvti_cuda_ew_find_groups(&ew, 4, true); /* others would be long programs */
     args = dvti_cuda_ew_args(&ew, launch);
     each = dvti_cuda_ew_each(launch, &ew, mixed);
     program = DVTI_CUDA_PROGRAM(elementwise);

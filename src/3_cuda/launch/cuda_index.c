@@ -95,18 +95,30 @@ static dvt_status dvti_cuda_index_add_lines(dvti_cuda_gpu *gpu, const dvti_launc
                                  args, args->total);
 }
 
-static dvt_status dvti_cuda_index_add_sorted(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-                                             dvti_kindex *args, int64_t keys, bool wide) {
+/* Returns how many bits hold the places: rows of the result, or its elements. */
+static int dvti_cuda_index_bits(const dvti_launch *launch) {
+    int64_t places = launch->op == DVTI_OP_take_add ? launch->out[0].dim[1]
+                                                    : dvti_cuda_view_size(&launch->out[0]);
     int bits = 1;
-    dvt_status status;
-    while (bits < 63 && (keys - 1) >> bits > 0)
+    while (bits < 63 && (places - 1) >> bits > 0)
         bits++;
-    args->keys = (uint64_t *)launch->workspace;
-    args->values = (int64_t *)(args->keys + args->m);
+    return bits;
+}
+
+static dvt_status dvti_cuda_index_add_sorted(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                             dvti_kindex *args, bool wide) {
+    int bits = dvti_cuda_index_bits(launch);
+    dvti_cuda_sorting sorting;
+    dvt_status status;
+    sorting = dvti_cuda_sort_begin(launch->workspace, args->m, bits);
+    args->wide = sorting.wide;
+    args->keys = sorting.keys;
     status = dvti_cuda_index_start(gpu, launch, DVTI_CUDA_INDEX_ADD, 0, wide, "dvti_index_keys",
                                    args, args->m);
     if (status == DVT_OK)
-        status = dvti_cuda_sort(gpu, launch, launch->workspace, args->m, bits);
+        status = dvti_cuda_sort(gpu, launch, &sorting, bits);
+    args->keys = sorting.keys;
+    args->values = sorting.values;
     if (status == DVT_OK)
         status = dvti_cuda_index_start(gpu, launch, DVTI_CUDA_INDEX_ADD, 0, wide, "dvti_index_add",
                                        args, args->total);
@@ -135,12 +147,12 @@ static dvt_status dvti_cuda_index_add(dvti_cuda_gpu *gpu, const dvti_launch *lau
         args->rows = args->n;
         memset(args->out.stride, 0, sizeof args->out.stride);
         dvti_cuda_simplify_axes(&args->in, &same, false);
-        return dvti_cuda_index_add_sorted(gpu, launch, args, args->n, wide);
+        return dvti_cuda_index_add_sorted(gpu, launch, args, wide);
     }
     args->out.stride[axis] = 0;
     if (launch->plan.i == DVTI_CUDA_INDEX_LINES)
         return dvti_cuda_index_add_lines(gpu, launch, args, wide);
-    return dvti_cuda_index_add_sorted(gpu, launch, args, args->n_out, wide);
+    return dvti_cuda_index_add_sorted(gpu, launch, args, wide);
 }
 
 DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
@@ -169,5 +181,5 @@ DVTI_FN int64_t dvti_cuda_plan_index(const dvti_cuda_gpu *gpu, dvti_launch *laun
     if (launch->plan.i != DVTI_CUDA_INDEX_SORTS)
         return 0;
     m = dvti_cuda_view_size(&launch->in[1]);
-    return m ? dvti_cuda_sort_bytes(m) : 0;
+    return m ? dvti_cuda_sort_bytes(m, dvti_cuda_index_bits(launch)) : 0;
 }

@@ -28,6 +28,10 @@ static int64_t dvti_cuda_order_kept(int64_t m, int64_t k) {
     return (m - 1) / DVTI_CUDA_ORDER_PLACES * k + DVTI_MIN(last, k);
 }
 
+static int dvti_cuda_order_bits(dvt_dtype dtype) {
+    return dtype == DVT_BOOL ? 1 : 8 * (int)dvt_dtype_size(dtype);
+}
+
 DVTI_PLAN_FITS(dvti_cuda_order_plan)
 
 /* Rounds write their candidates (keys, positions) alternately to two workspace buffers. */
@@ -42,7 +46,8 @@ DVTI_FN int64_t dvti_cuda_plan_order(const dvti_cuda_gpu *gpu, dvti_launch *laun
     if (plan->algorithm == DVTI_CUDA_ORDER_BLOCK)
         return 0;
     if (plan->algorithm == DVTI_CUDA_ORDER_SORT)
-        return dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]));
+        return dvti_cuda_sort_bytes(dvti_cuda_view_size(&launch->in[0]),
+                                    dvti_cuda_order_bits(launch->in[0].dtype));
     once = dvti_cuda_order_kept(n, k);
     plan->second = rows * once * 16;
     return plan->second + rows * dvti_cuda_order_kept(once, k) * 16;
@@ -58,26 +63,38 @@ static dvt_status dvti_cuda_order_start(dvti_cuda_gpu *gpu, const dvti_launch *l
                            args, sizeof *args);
 }
 
+/* Sorts again by row, where the row is not a part of the key. */
+static dvt_status dvti_cuda_order_by_row(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                         dvti_korder *args, dvti_cuda_sorting *sorting,
+                                         int row_bits) {
+    dvt_status status;
+    args->keys = sorting->keys;
+    args->values = sorting->values;
+    args->whole = 0;
+    status = dvti_cuda_order_start(gpu, launch, args, "dvti_order_by_row", args->rows * args->n);
+    return status == DVT_OK ? dvti_cuda_sort(gpu, launch, sorting, row_bits) : status;
+}
+
 static dvt_status dvti_cuda_order_rows(dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                        dvti_korder *args) {
-    dvt_dtype dtype = launch->in[0].dtype;
     int64_t total = args->rows * args->n;
-    int bits = dtype == DVT_BOOL ? 1 : 8 * (int)dvt_dtype_size(dtype), row_bits = 0;
+    int bits = dvti_cuda_order_bits(launch->in[0].dtype), row_bits = 0;
+    dvti_cuda_sorting sorting;
     dvt_status status;
+    sorting = dvti_cuda_sort_begin(launch->workspace, total, bits);
     while ((args->rows - 1) >> row_bits > 0)
         row_bits++;
-    args->above = row_bits > 0 && bits + row_bits <= 64;
-    args->keys = (uint64_t *)launch->workspace;
-    args->values = (int64_t *)(args->keys + total);
+    args->above = row_bits > 0 && bits + row_bits <= (sorting.wide ? 64 : 32);
+    args->whole = 1;
+    args->wide = sorting.wide;
+    args->keys = sorting.keys;
     status = dvti_cuda_order_start(gpu, launch, args, "dvti_order_keys", total);
     if (status == DVT_OK)
-        status = dvti_cuda_sort(gpu, launch, launch->workspace, total,
-                                args->above ? bits + row_bits : bits);
-    if (status == DVT_OK && row_bits > 0 && !args->above) {
-        status = dvti_cuda_order_start(gpu, launch, args, "dvti_order_by_row", total);
-        if (status == DVT_OK)
-            status = dvti_cuda_sort(gpu, launch, launch->workspace, total, row_bits);
-    }
+        status = dvti_cuda_sort(gpu, launch, &sorting, args->above ? bits + row_bits : bits);
+    if (status == DVT_OK && row_bits > 0 && !args->above)
+        status = dvti_cuda_order_by_row(gpu, launch, args, &sorting, row_bits);
+    args->keys = sorting.keys;
+    args->values = sorting.values;
     return status == DVT_OK
                ? dvti_cuda_order_start(gpu, launch, args, "dvti_order_finish", args->rows * args->k)
                : status;

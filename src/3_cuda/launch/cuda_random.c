@@ -111,24 +111,25 @@ static dvt_status dvti_cuda_shuffle(dvti_cuda_gpu *gpu, const dvti_launch *launc
 static dvt_status dvti_cuda_jax_shuffle(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
     dvti_krandom args = dvti_cuda_random_args(launch);
     int64_t rounds = (int64_t)ceil(3 * log((double)DVTI_MAX(args.n, 1)) / log(4294967295.0));
+    dvti_cuda_sorting sorting;
     dvt_status status = DVT_OK;
     uint32_t key[2], next[4];
     int k;
-    args.keys = (uint64_t *)launch->workspace;
-    args.values = (int64_t *)(args.keys + args.n);
+    sorting = dvti_cuda_sort_begin(launch->workspace, args.n, 32);
+    args.wide = sorting.wide;
     key[0] = (uint32_t)(args.key >> 32);
     key[1] = (uint32_t)args.key;
-    if (rounds == 0)
-        status = dvti_cuda_random_start(gpu, launch, "dvti_shuffle_keys", &args);
     for (args.step = 0; args.step < rounds && status == DVT_OK; args.step++) {
         for (k = 0; k < 4; k++)
             next[k] = dvti_jax_word(key, 4, k);
         args.key = (uint64_t)next[2] << 32 | next[3];
         key[0] = next[0];
         key[1] = next[1];
+        args.keys = (uint64_t *)sorting.keys;
         status = dvti_cuda_random_start(gpu, launch, "dvti_shuffle_keys", &args);
         if (status == DVT_OK)
-            status = dvti_cuda_sort(gpu, launch, launch->workspace, args.n, 32);
+            status = dvti_cuda_sort(gpu, launch, &sorting, 32);
+        args.values = (int64_t *)sorting.values;
     }
     return status == DVT_OK ? dvti_cuda_random_start(gpu, launch, "dvti_shuffle_copy", &args)
                             : status;
@@ -163,7 +164,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
     if (launch->op != DVTI_OP_permutation)
         return 0;
     if (launch->i[0] == DVTI_RNG_THREEFRY)
-        return dvti_cuda_sort_bytes(n);
+        return dvti_cuda_sort_bytes(n, 32);
     launch->plan.i = dvti_cuda_shuffle_rounds(n);
     return dvti_mul(n, 16, &bytes) ? bytes + (launch->plan.i + 1) * 4 : INT64_MAX;
 }

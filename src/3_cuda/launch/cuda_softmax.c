@@ -2,10 +2,16 @@
    (kernels/softmax.cu).
 
    Variant, from the lowest bit: 4 dtype of the input, 4 of the result, 6 PER, 1 each LOGARITHM,
-   COLUMNS, LONG, WIDE, GRADIENT, 4 dtype of labels + 1. */
+   COLUMNS, LONG, WIDE, GRADIENT, 4 dtype of labels + 1, 1 PARTS. */
 #include "3_cuda/dvt_cuda.h"
 
 #define DVTI_CUDA_PAIR 32768 /* longest row of which two per multiprocessor fit in L2 */
+
+/* Long rows are cut into parts where there are fewer blocks than fill a GPU; then into at most so
+   many that there are twice as many blocks. */
+#define DVTI_CUDA_SOFTMAX_BLOCKS 512
+#define DVTI_CUDA_SOFTMAX_PARTS 64
+#define DVTI_CUDA_SOFTMAX_PER 16 /* elements per thread, 2048 per block */
 
 typedef struct dvti_cuda_softmax_plan {
     dvti_ksoftmax args;
@@ -49,6 +55,20 @@ static void dvti_cuda_softmax_rows(dvti_cuda_softmax_plan *plan, int64_t each, i
     plan->grid.threads = (int)DVTI_MAX(args->lanes, 256);
 }
 
+static void dvti_cuda_softmax_cut(dvti_cuda_softmax_plan *plan) {
+    dvti_ksoftmax *args = &plan->args;
+    int64_t tile, tiles, most;
+    plan->per = DVTI_CUDA_SOFTMAX_PER;
+    if (!plan->columns)
+        args->lanes = plan->grid.threads = 128;
+    tile = args->lanes * plan->per;
+    tiles = (args->n - 1) / tile + 1;
+    most = DVTI_MIN((2 * DVTI_CUDA_SOFTMAX_BLOCKS - 1) / args->groups + 1, DVTI_CUDA_SOFTMAX_PARTS);
+    args->part = ((tiles - 1) / most + 1) * tile;
+    args->parts = (args->n - 1) / args->part + 1;
+    plan->grid.x = args->groups * args->parts;
+}
+
 static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu,
                                                         const dvti_view *in, const dvti_view *out) {
     const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* positions past the end still fit */
@@ -80,8 +100,11 @@ static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu
     else
         dvti_cuda_softmax_rows(&plan, each, most);
     args->groups = (args->rows - 1) / (plan.grid.threads / args->lanes) + 1;
+    args->parts = 1;
     plan.grid.x = DVTI_MIN(args->groups, INT32_MAX);
-    if (!plan.in_registers && !plan.columns) /* rows in progress stay in L2 */
+    if (!plan.in_registers && args->groups < DVTI_CUDA_SOFTMAX_BLOCKS)
+        dvti_cuda_softmax_cut(&plan);
+    else if (!plan.in_registers && !plan.columns) /* rows in progress stay in L2 */
         plan.grid.x = DVTI_MIN(args->groups, (int64_t)dvti_cuda_physical_of(gpu)->processors *
                                                  (args->n <= DVTI_CUDA_PAIR ? 2 : 1));
     plan.grid.y = plan.grid.z = 1;
@@ -96,8 +119,8 @@ DVTI_FN void dvti_cuda_describe_softmax(uint64_t variant, dvti_text *text) {
                   "#define LOGARITHM %d\n#define COLUMNS %d\n#define LONG %d\n#define WIDE %d\n",
                   (int)(variant >> 14 & 1), (int)(variant >> 15 & 1), (int)(variant >> 16 & 1),
                   (int)(variant >> 17 & 1));
-    dvti_text_add(text, "#define GRADIENT %d\n#define LABEL %d\n", gradient,
-                  (int)(variant >> 19 & 15) - 1);
+    dvti_text_add(text, "#define GRADIENT %d\n#define LABEL %d\n#define PARTS %d\n", gradient,
+                  (int)(variant >> 19 & 15) - 1, (int)(variant >> 23 & 1));
     if (gradient)
         dvti_cuda_add_functions(text, "exp.inl");
     else
@@ -109,17 +132,41 @@ static dvti_cuda_program dvti_cuda_softmax_program(const dvti_cuda_softmax_plan 
     dvti_cuda_program program = DVTI_CUDA_PROGRAM(softmax);
     program.variant = (uint64_t)in | (uint64_t)out << 4 | (uint64_t)plan->per << 8 |
                       (uint64_t)logarithm << 14 | (uint64_t)plan->columns << 15 |
-                      (uint64_t)!plan->in_registers << 16 | (uint64_t)plan->wide << 17;
+                      (uint64_t)(!plan->in_registers && plan->args.parts == 1) << 16 |
+                      (uint64_t)plan->wide << 17 | (uint64_t)(plan->args.parts > 1) << 23;
     return program;
+}
+
+DVTI_FN int64_t dvti_cuda_plan_softmax(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+    dvti_cuda_softmax_plan plan;
+    if (launch->op == DVTI_OP_cross_entropy_data)
+        return 0;
+    plan = dvti_cuda_softmax_plan_of(gpu, &launch->in[0], &launch->out[launch->n_out - 1]);
+    return plan.args.parts > 1 ? plan.args.rows * plan.args.parts * 16 : 0;
+}
+
+/* Starts the one kernel, or the two that compute parts. */
+static dvt_status dvti_cuda_softmax_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                          dvti_cuda_softmax_plan *plan, dvti_cuda_program program) {
+    bool parts = plan->args.parts > 1;
+    dvt_status status = DVT_OK;
+    plan->args.partial = launch->workspace;
+    if (parts)
+        status = dvti_cuda_start(gpu, launch, program, "dvti_softmax_parts", plan->grid,
+                                 &plan->args, sizeof plan->args);
+    if (status == DVT_OK)
+        status =
+            dvti_cuda_start(gpu, launch, program, parts ? "dvti_softmax_finish" : "dvti_softmax",
+                            plan->grid, &plan->args, sizeof plan->args);
+    return status;
 }
 
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
     const dvti_view *in = &launch->in[0], *out = &launch->out[0];
-    const dvti_cuda_softmax_plan plan = dvti_cuda_softmax_plan_of(gpu, in, out);
-    return dvti_cuda_start(
-        gpu, launch,
-        dvti_cuda_softmax_program(&plan, in->dtype, out->dtype, launch->op == DVTI_OP_log_softmax),
-        "dvti_softmax", plan.grid, &plan.args, sizeof plan.args);
+    dvti_cuda_softmax_plan plan = dvti_cuda_softmax_plan_of(gpu, in, out);
+    return dvti_cuda_softmax_start(
+        gpu, launch, &plan,
+        dvti_cuda_softmax_program(&plan, in->dtype, out->dtype, launch->op == DVTI_OP_log_softmax));
 }
 
 /* ---- cross-entropy ---- */
@@ -153,8 +200,10 @@ DVTI_FN dvt_status dvti_cuda_cross_entropy(dvti_cuda_gpu *gpu, const dvti_launch
     plan.args.loss = launch->out[0].data;
     program = dvti_cuda_softmax_program(&plan, in->dtype, out->dtype, true);
     program.variant |= (uint64_t)(launch->in[1].dtype + 1) << 19;
-    return dvti_cuda_start(gpu, launch, program, "dvti_softmax", plan.grid, &plan.args,
-                           sizeof plan.args);
+    return dvti_cuda_softmax_start(gpu, launch, &plan, program);
 }
 
 #undef DVTI_CUDA_PAIR
+#undef DVTI_CUDA_SOFTMAX_BLOCKS
+#undef DVTI_CUDA_SOFTMAX_PARTS
+#undef DVTI_CUDA_SOFTMAX_PER

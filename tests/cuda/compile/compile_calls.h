@@ -159,6 +159,7 @@ static void softmaxes(dvt_dtype dtype) {
     dvt_softmax(filled(DVT_SHAPE(7, 10), dtype), 1);
     dvt_softmax(filled(DVT_SHAPE(3, 3000), dtype), 1);
     dvt_log_softmax(filled(DVT_SHAPE(2, 40000), dtype), 1);
+    dvt_log_softmax(dvt_broadcast_to(filled(DVT_SHAPE(1, 17000), dtype), DVT_SHAPE(512, 17000)), 1);
     dvt_log_softmax(filled(DVT_SHAPE(4, 5, 6), dtype), 1);
 }
 

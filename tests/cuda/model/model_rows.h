@@ -122,6 +122,12 @@ static void prepare_mixed(work *w) {
     drawn(w, 1, DVT_BF16, DVT_SHAPE(w->row->n[0]));
 }
 
+static void prepare_integers(work *w) {
+    drawn(w, 0, DVT_F32, DVT_SHAPE(w->row->n[0]));
+    w->in[1] = dvt_astype(w->in[0], DVT_I32);
+    counted_bytes(w, w->in[1]);
+}
+
 static void prepare_bias(work *w) {
     one_matrix(w);
     drawn(w, 1, w->row->dtype, DVT_SHAPE(w->row->n[1]));
