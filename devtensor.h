@@ -29491,11 +29491,11 @@ typedef struct dvti_kmatmul {
 	int64_t a_lies, b_lies; /* kernels of tiles: DVTI_MM_ flags */
 } dvti_kmatmul;
 
-/* matmul_wgmma.cu. Its size is a multiple of 64, to which the kernel aligns it. */
+/* matmul_wgmma.cu. Its size is a multiple of 128, the alignment of a tensor map in CUDA 13. */
 typedef struct dvti_kwgmma {
 	uint64_t a[16], b[16]; /* tensor maps of three axes: along memory, across it, batch */
 	dvti_kmatmul p;        /* with at most one batch axis */
-	int64_t padding[6];
+	int64_t padding[14];
 } dvti_kwgmma;
 
 /* conv.cu */
@@ -30757,6 +30757,7 @@ struct dvt_trainer {
 	dvt_ctx_list ctxs;
 	dvti_replica *replica;         /* n rows of ctxs.n */
 	int number;                    /* among the trainers that ranks share, from 1; 0: not yet */
+	bool spread;                   /* all ranks have the parameters of rank 0 */
 	struct dvti_part_batch *parts; /* NULL: never set; owned (dvt_parts.h) */
 	struct dvti_buckets *buckets;  /* NULL until ranks sum; owned (dvt_buckets.c) */
 	int64_t bucket_bytes;          /* 0: ranks send no gradients while backward runs */
@@ -31328,7 +31329,7 @@ DVTI_FN bool dvti_buckets_prepare_zeros(const char *function, dvti_buckets *o);
    that have not started need a turn, or all ranks in one step. */
 DVTI_FN dvt_status dvti_buckets_move(const char *function, dvti_buckets *o, int most, bool wait);
 /* Starts the buckets whose turn has come, and brings all others to later stages; frees those of
-   destroyed trainers. Waits for nothing. */
+   destroyed trainers. May wait for this rank's GPU, never for other ranks. */
 DVTI_FN dvt_status dvti_buckets_poll(const char *function);
 /* Forget what was sent and heard since the last step; also the plan. */
 DVTI_FN void dvti_buckets_reset(dvti_buckets *o);
@@ -31892,12 +31893,17 @@ DVTI_FN bool dvti_nvrtc_find(int driver, char *why, size_t size) {
 	return usable;
 }
 
+/* Remembers the answer, because plans of launches ask. */
 DVTI_FN int dvti_nvrtc_major(void) {
+	static dvti_atomic known; /* the answer + 1; 0: not asked yet */
 	char why[600];
 	int major = 0, minor = 0;
+	if (dvti_atomic_load(&known))
+		return (int)dvti_atomic_load(&known) - 1;
 	if (!dvti_nvrtc_find(dvti_cuda_driver_version(), why, sizeof why) ||
 		dvti_nvrtc_the_search.rtc.nvrtcVersion(&major, &minor) != 0)
-		return 0;
+		major = 0;
+	dvti_atomic_store(&known, (int64_t)major + 1);
 	return major;
 }
 
@@ -32394,7 +32400,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4085], part1[690], end[1];
+    char part0[4086], part1[690], end[1];
 } dvti_cuda_text_args_h = {
 "#line 1 \"args.h\"\n\n\n\n"
 "#ifndef DVTI_KERNEL_ARGS_H\n"
@@ -32504,7 +32510,7 @@ static const struct {
 "typedef struct dvti_kwgmma {\n"
 	"uint64_t a[16], b[16];\n"
 	"dvti_kmatmul p;\n"
-	"int64_t padding[6];\n"
+	"int64_t padding[14];\n"
 "} dvti_kwgmma;\n\n\n\n"
 "typedef struct dvti_kconv {\n"
 	"const void *x, *w, *y,\n"
@@ -42788,8 +42794,8 @@ DVTI_FN int64_t dvti_cuda_plan_index(const dvti_cuda_gpu *gpu, dvti_launch *laun
 /* ==== end cuda_index.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: kernel matmul (kernels/matmul.cu, and cuda_matmul_mma.c where tensor cores can
-   be used). All choices depend on the launch and the GPU alone, so the same product gives the same
-   bits every time. */
+   be used). All choices depend on the launch, the GPU, its driver and NVRTC alone. So the same
+   product gives the same bits every time. */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/3_cuda/launch/cuda_matmul.c"
 #endif
@@ -43198,9 +43204,10 @@ static bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm 
 	dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
 	dvti_cuda_mm_map map;
 	return dvti_cuda_physical_of(gpu)->cc == 90 && dvti_cuda()->cuTensorMapEncodeTiled &&
-		   dvti_nvrtc_major() != 11 && (dtype == DVT_F16 || dtype == DVT_BF16) &&
-		   plan->args.k > 0 && dvti_cuda_mm_map_of(&a, a_along_k, plan->args.batches, &map) &&
-		   dvti_cuda_mm_map_of(&b, b_along_k, plan->args.batches, &map);
+		   (dtype == DVT_F16 || dtype == DVT_BF16) && plan->args.k > 0 &&
+		   dvti_cuda_mm_map_of(&a, a_along_k, plan->args.batches, &map) &&
+		   dvti_cuda_mm_map_of(&b, b_along_k, plan->args.batches, &map) &&
+		   dvti_nvrtc_major() != 11; /* last, because the first call looks for NVRTC */
 }
 
 DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
@@ -73846,6 +73853,9 @@ static bool dvti_bucket_send_slices(const char *function, dvti_bucket *b, int nu
 	const int64_t first = dvti_rank_row(b->size, dvt_rank()) * size;
 	const int64_t own = dvti_rank_row(b->size, dvt_rank() + 1) * size - first;
 	char *from = b->fetch ? dvti_fetch_bytes(b->fetch) : (char *)dvt_data(b->total);
+	dvti_free(b->in); /* of an attempt that failed */
+	dvti_disown(b->result);
+	b->result = NULL;
 	b->in = (char *)dvti_alloc((size_t)(own * dvt_num_ranks()));
 	b->result =
 		(dvt_array *)dvti_own(dvti_array_new(function, DVT_SHAPE(b->size), b->dtype, dvt_cpu()));
@@ -73860,6 +73870,8 @@ static bool dvti_bucket_send_slices(const char *function, dvti_bucket *b, int nu
 	if (b->slices)
 		b->sums = dvti_bucket_post(function, b, 2 * number + 2, NULL, DVTI_BUCKET_ONE,
 								   (char *)dvt_data(b->result), DVTI_BUCKET_WHOLE);
+	if (b->slices && !b->sums)
+		dvti_ranks_break(); /* the slices would be sent again, and match those of another bucket */
 	return b->sums != NULL;
 }
 
@@ -74494,8 +74506,10 @@ DVTI_FN dvt_status dvti_turns_end(const char *function) {
 	if (status == DVT_OK)
 		status = dvti_turns_catch_up(function, all[0] + 1);
 	dvti_free(all);
-	if (status == DVT_OK)
+	if (status == DVT_OK) {
+		dvti_ranks_land(dvti_turns.flight); /* of a turn after the last one, expected for nothing */
 		memset(&dvti_turns, 0, sizeof dvti_turns);
+	}
 	return status;
 }
 
@@ -78539,8 +78553,10 @@ DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, 
 DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
 	dvt_status status = DVT_OK;
 	int i, k;
-	if (t->number || dvt_num_ranks() == 1)
+	if (t->spread || dvt_num_ranks() == 1)
 		return DVT_OK;
+	if (!t->number)
+		t->number = ++dvti_rank_trainers;
 	for (i = 0; i < t->n; i++)
 		if (!dvti_param_ready(t->trained[i].param))
 			return DVT_OK;
@@ -78550,8 +78566,7 @@ DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
 		for (k = 1; k < param->ctxs.n && status == DVT_OK; k++)
 			status = dvt_copy_into(param->copy[k], param->copy[0]) ? DVT_OK : dvti_failure();
 	}
-	if (status == DVT_OK)
-		t->number = ++dvti_rank_trainers;
+	t->spread = status == DVT_OK;
 	return status;
 }
 

@@ -71,6 +71,9 @@ static bool dvti_bucket_send_slices(const char *function, dvti_bucket *b, int nu
     const int64_t first = dvti_rank_row(b->size, dvt_rank()) * size;
     const int64_t own = dvti_rank_row(b->size, dvt_rank() + 1) * size - first;
     char *from = b->fetch ? dvti_fetch_bytes(b->fetch) : (char *)dvt_data(b->total);
+    dvti_free(b->in); /* of an attempt that failed */
+    dvti_disown(b->result);
+    b->result = NULL;
     b->in = (char *)dvti_alloc((size_t)(own * dvt_num_ranks()));
     b->result =
         (dvt_array *)dvti_own(dvti_array_new(function, DVT_SHAPE(b->size), b->dtype, dvt_cpu()));
@@ -85,6 +88,8 @@ static bool dvti_bucket_send_slices(const char *function, dvti_bucket *b, int nu
     if (b->slices)
         b->sums = dvti_bucket_post(function, b, 2 * number + 2, NULL, DVTI_BUCKET_ONE,
                                    (char *)dvt_data(b->result), DVTI_BUCKET_WHOLE);
+    if (b->slices && !b->sums)
+        dvti_ranks_break(); /* the slices would be sent again, and match those of another bucket */
     return b->sums != NULL;
 }
 

@@ -184,8 +184,10 @@ DVTI_FN dvt_status dvti_turns_end(const char *function) {
     if (status == DVT_OK)
         status = dvti_turns_catch_up(function, all[0] + 1);
     dvti_free(all);
-    if (status == DVT_OK)
+    if (status == DVT_OK) {
+        dvti_ranks_land(dvti_turns.flight); /* of a turn after the last one, expected for nothing */
         memset(&dvti_turns, 0, sizeof dvti_turns);
+    }
     return status;
 }
 

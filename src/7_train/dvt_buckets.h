@@ -95,7 +95,7 @@ DVTI_FN bool dvti_buckets_prepare_zeros(const char *function, dvti_buckets *o);
    that have not started need a turn, or all ranks in one step. */
 DVTI_FN dvt_status dvti_buckets_move(const char *function, dvti_buckets *o, int most, bool wait);
 /* Starts the buckets whose turn has come, and brings all others to later stages; frees those of
-   destroyed trainers. Waits for nothing. */
+   destroyed trainers. May wait for this rank's GPU, never for other ranks. */
 DVTI_FN dvt_status dvti_buckets_poll(const char *function);
 /* Forget what was sent and heard since the last step; also the plan. */
 DVTI_FN void dvti_buckets_reset(dvti_buckets *o);

@@ -72,8 +72,10 @@ DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, 
 DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
     dvt_status status = DVT_OK;
     int i, k;
-    if (t->number || dvt_num_ranks() == 1)
+    if (t->spread || dvt_num_ranks() == 1)
         return DVT_OK;
+    if (!t->number)
+        t->number = ++dvti_rank_trainers;
     for (i = 0; i < t->n; i++)
         if (!dvti_param_ready(t->trained[i].param))
             return DVT_OK;
@@ -83,8 +85,7 @@ DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
         for (k = 1; k < param->ctxs.n && status == DVT_OK; k++)
             status = dvt_copy_into(param->copy[k], param->copy[0]) ? DVT_OK : dvti_failure();
     }
-    if (status == DVT_OK)
-        t->number = ++dvti_rank_trainers;
+    t->spread = status == DVT_OK;
     return status;
 }
 

@@ -135,11 +135,11 @@ typedef struct dvti_kmatmul {
     int64_t a_lies, b_lies; /* kernels of tiles: DVTI_MM_ flags */
 } dvti_kmatmul;
 
-/* matmul_wgmma.cu. Its size is a multiple of 64, to which the kernel aligns it. */
+/* matmul_wgmma.cu. Its size is a multiple of 128, the alignment of a tensor map in CUDA 13. */
 typedef struct dvti_kwgmma {
     uint64_t a[16], b[16]; /* tensor maps of three axes: along memory, across it, batch */
     dvti_kmatmul p;        /* with at most one batch axis */
-    int64_t padding[6];
+    int64_t padding[14];
 } dvti_kwgmma;
 
 /* conv.cu */

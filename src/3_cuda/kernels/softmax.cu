@@ -13,7 +13,7 @@
      dvti_softmax_parts   a block writes the maximum and the sum of a part of a row.
      dvti_softmax_finish  a block joins those of all parts, and writes the results of its part.
 
-   Parts follow from the shape and the dtype alone, and so do the bits.
+   Parts and bits follow from shape, dtype and layout, never from the GPU.
 
    COLUMNS: used where rows are interleaved in memory (the channels of an image). Adjacent threads
    have adjacent rows, and the lanes of a row are joined in shared memory.

@@ -1,6 +1,6 @@
 /* Matrix products: kernel matmul (kernels/matmul.cu, and cuda_matmul_mma.c where tensor cores can
-   be used). All choices depend on the launch and the GPU alone, so the same product gives the same
-   bits every time. */
+   be used). All choices depend on the launch, the GPU, its driver and NVRTC alone. So the same
+   product gives the same bits every time. */
 #include "3_cuda/launch/cuda_matmul.h"
 
 /* The kernels of matmul.cu, by its KIND. */

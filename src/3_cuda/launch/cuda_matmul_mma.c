@@ -104,9 +104,10 @@ static bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm 
     dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
     dvti_cuda_mm_map map;
     return dvti_cuda_physical_of(gpu)->cc == 90 && dvti_cuda()->cuTensorMapEncodeTiled &&
-           dvti_nvrtc_major() != 11 && (dtype == DVT_F16 || dtype == DVT_BF16) &&
-           plan->args.k > 0 && dvti_cuda_mm_map_of(&a, a_along_k, plan->args.batches, &map) &&
-           dvti_cuda_mm_map_of(&b, b_along_k, plan->args.batches, &map);
+           (dtype == DVT_F16 || dtype == DVT_BF16) && plan->args.k > 0 &&
+           dvti_cuda_mm_map_of(&a, a_along_k, plan->args.batches, &map) &&
+           dvti_cuda_mm_map_of(&b, b_along_k, plan->args.batches, &map) &&
+           dvti_nvrtc_major() != 11; /* last, because the first call looks for NVRTC */
 }
 
 DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,

@@ -120,12 +120,12 @@ static void check_logs(void) {
     check_message(log, "test.cu(1)", "NVRTC's log");
     free(log);
     api->nvrtcDestroyProgram(&p);
-    p = program("extern \"C\" __global__ void k(int *x) { asm volatile(\"mbarrier.init.shared.b64 "
-                "[%0], 1;\" :: \"r\"(0)); }");
+    p = program("extern \"C\" __global__ void k(int *x) { asm volatile(\"vadd.s32.s32.s32 \"
+                "%0, %0, %0;\" : \"+r\"(*x)); }");
     CHECK_INT(compile(p, "-arch=sm_80", NULL, NULL), COMPILATION);
     log = text_of(p, api->nvrtcGetProgramLogSize, api->nvrtcGetProgramLog, &size);
     check_message(log, "kernel k, PTX line", "the translator's log");
-    check_message(log, "mbarrier.init.shared.b64", "the translator's log");
+    check_message(log, "vadd.s32.s32.s32", "the translator's log");
     CHECK_INT(size, strlen(log) + 1);
     free(log);
     CHECK_INT(compile(p, "-arch=compute_80", NULL, NULL), 0); /* as PTX, not as a cubin */
