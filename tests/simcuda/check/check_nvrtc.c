@@ -120,7 +120,7 @@ static void check_logs(void) {
     check_message(log, "test.cu(1)", "NVRTC's log");
     free(log);
     api->nvrtcDestroyProgram(&p);
-    p = program("extern \"C\" __global__ void k(int *x) { asm volatile(\"vadd.s32.s32.s32 \"
+    p = program("extern \"C\" __global__ void k(int *x) { asm volatile(\"vadd.s32.s32.s32 "
                 "%0, %0, %0;\" : \"+r\"(*x)); }");
     CHECK_INT(compile(p, "-arch=sm_80", NULL, NULL), COMPILATION);
     log = text_of(p, api->nvrtcGetProgramLogSize, api->nvrtcGetProgramLog, &size);
