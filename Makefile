@@ -14,8 +14,8 @@ FLAGS := $(CFLAGS)
 COMPILE = $(CC) -std=gnu11
 LINK = $(CC)
 FORM = -I.
-CONFIGS = release debug asan ubsan tsan msan cxx split split-sanitized spine nothreads nonn nofiles \
-	nosites
+CONFIGS = release debug asan ubsan tsan msan cxx split split-sanitized spine nothreads nonn \
+	nofiles nosites
 SANITIZE_asan = -fsanitize=address -fno-omit-frame-pointer
 SANITIZE_ubsan = -fsanitize=undefined -fno-sanitize-recover=all
 # Its sources compile in parallel, so it takes half the time of two sanitizers' builds.
