@@ -44,7 +44,8 @@ weights >"$work/expected"
     fail "training on one to four gpus" "$(tail -n 3 "$work/said")"
 agrees() { # POLICY SEED
     if under "$1" "$2" "$work/tests" && weights | cmp -s - "$work/expected"; then pass; else
-        fail "$1 order, seed $2" "$(grep -v '^weights' "$work/said" | head -n 5)"
+        fail "$1 order, seed $2" "$(grep -v '^weights' "$work/said" | head -n 5)
+$(tail -n 5 "$work/err")"
         weights | diff - "$work/expected" | head -n 4
     fi
 }
