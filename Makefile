@@ -137,6 +137,8 @@ test: $B/unit/tests $B/isa/tests $(FUZZ_TESTS) $(SUITE_PROGRAMS) $(if $(SUITES),
 gpu-check: $B/unit/tests $B/cuda/tests $B/examples/run examples
 	@$(ENVIRONMENT) sh tests/gpu_check.sh $(PARTS)
 
+library: $(LIBRARY)
+
 unit: $B/unit/tests
 	@$B/unit/tests -v $(T)
 
@@ -391,7 +393,7 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -type f -name '*.d' 2>/dev/null)
 
-.PHONY: help run test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay check \
+.PHONY: help run library test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay check \
 	header docs site bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu \
 	bench-sweep bench-blocks bench-misses bench-neon-model bench-fork-join bench-heap bench-parts \
 	examples \

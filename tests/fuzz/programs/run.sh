@@ -27,7 +27,6 @@ if ! echo 'int main(void) { return 0; }' |
     exit
 fi
 
-printf '#define DEVTENSOR_IMPLEMENTATION\n#include "devtensor_spine.h"\n' >"$out/library.c"
 compile() { # OBJECT SOURCE FLAGS...
     object=$1
     source=$2
@@ -39,11 +38,19 @@ compile() { # OBJECT SOURCE FLAGS...
     finish
     exit 1
 }
-if [ ! -f "$out/library.o" ] ||
-    [ -n "$(find src -name '*.*' -newer "$out/library.o" | head -n 1)" ]; then
-    compile "$out/library.o" "$out/library.c" $sanitize
+if [ -n "$LIBFUZZER" ]; then
+    printf '#define DEVTENSOR_IMPLEMENTATION\n#include "devtensor_spine.h"\n' >"$out/library.c"
+    [ -f "$out/library.o" ] && [ -z "$(find src -newer "$out/library.o" | head -n 1)" ] ||
+        compile "$out/library.o" "$out/library.c" $sanitize
+    objects=$out/library.o
+else # the objects of the unit tests' build with the same sanitizers
+    if ! ${MAKE:-make} -s config=split-sanitized library >"$out/compile.log" 2>&1; then
+        fail "the library does not compile" "$(grep -m 1 -i error "$out/compile.log")"
+        finish
+        exit 1
+    fi
+    objects=$(find src -name '*.c' | sed 's|^src/\(.*\)[.]c$|build/split-sanitized/src/\1.o|')
 fi
-objects=$out/library.o
 for source in "$here"/*.c; do
     object=$out/$(basename "$source" .c).o
     compile "$object" "$source" $harness -Wall -Wextra
