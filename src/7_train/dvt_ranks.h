@@ -25,7 +25,8 @@ DVTI_FN double dvti_ranks_timeout(void);
 #if defined(DEVTENSOR_MPI)
 /* Writes the name of this machine. */
 DVTI_FN void dvti_ranks_machine(char *name, int size);
-/* Makes all later exchanges fail: the ranks no longer make the same calls. */
+/* Makes all later exchanges fail, with the latest error as the reason: the ranks no longer make the
+   same calls. */
 DVTI_FN void dvti_ranks_break(void);
 /* Returns false, with the error set, after a rank was lost. */
 DVTI_FN bool dvti_ranks_whole(const char *function);
