@@ -10,6 +10,7 @@ typedef struct dvti_mpi_state {
     int lost;      /* 1 + the rank, 0: none */
     char why[400]; /* this rank was lost */
     int rank, ranks;
+    int runs;      /* so far */
     int64_t bytes; /* sent */
 #if defined(DEVTENSOR_MPI)
     MPI_Comm comm;
@@ -26,6 +27,10 @@ DVTI_FN double dvti_ranks_timeout(void) {
 
 DVTI_FN bool dvti_ranks_on(void) {
     return dvti_mpi.on;
+}
+
+DVTI_FN int dvti_ranks_run(void) {
+    return dvti_mpi.runs;
 }
 
 DVT_API int dvt_rank(void) {
@@ -91,6 +96,7 @@ DVTI_FN dvt_status dvti_ranks_start(const char *function) {
     if (dvti_mpi.own && !registered)
         registered = atexit(dvti_mpi_at_exit) == 0;
     dvti_mpi.lost = 0;
+    dvti_mpi.runs++;
     dvti_mpi.on = true;
     dvti_buckets_begin();
     dvti_log(DVT_LOG_INFO, "%s: rank %d of %d is process %lld", function, dvti_mpi.rank,
