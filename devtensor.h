@@ -3076,7 +3076,9 @@ DVT_API double dvt_trainer_loss(const dvt_trainer *trainer);
 
 /* Joins the processes. Call it before gpu(i) is used. Without DEVTENSOR_MPI it fails, and the
    functions below are those of a single process. If the program has initialized MPI, that is used,
-   and the program ends it. Only the thread that called it may call the functions that communicate.
+   and the program ends it. Then it may be called again after dvt_distributed_end; trainers that
+   outlive a run send the parameters of rank 0 again. Only the thread that called it may call the
+   functions that communicate.
    Errors: NOT_BUILT, RANK_LOST (MPI's message), VALUE (called twice). */
 DVT_API dvt_status dvt_distributed_init(void);
 /* Waits for all ranks and ends MPI. A rank that failed ends all processes instead of waiting.
@@ -9279,7 +9281,8 @@ typedef struct dvti_process_sums {
 	/* Starts sums of the arrays at[0] into at[1], which may be the same, behind the work queued so
        far. Later work does not wait for them. All processes get the same bits if they start the
        same sums in the same order. Nothing may write or release the arrays before the sums are
-       done. *ticket names them; `forget` frees it. */
+       done. *ticket, NULL before, names them; `forget` frees it. An error with a ticket: some may
+       run, and `done` cannot tell their end; `leave` the group with `abort`. */
 	dvt_status (*sum)(const char *function, dvti_device *device, void *group,
 					  const dvti_reduce_part *part, int n_parts, void **ticket);
 	/* Sets *done when the sums are complete, and *why when another process has failed. Work that is
@@ -9287,7 +9290,8 @@ typedef struct dvti_process_sums {
 	dvt_status (*done)(const char *function, dvti_device *device, void *group, void *ticket,
 					   bool *done, const char **why);
 	void (*forget)(dvti_device *device, void *ticket);
-	/* Frees the group. `abort`: without the other processes, in the middle of sums. */
+	/* Frees the group. `abort`: without the other processes, in the middle of sums. No sum writes
+       its arrays after that. */
 	void (*leave)(dvti_device *device, void *group, bool abort);
 } dvti_process_sums;
 
@@ -30757,7 +30761,7 @@ struct dvt_trainer {
 	dvt_ctx_list ctxs;
 	dvti_replica *replica;         /* n rows of ctxs.n */
 	int number;                    /* among the trainers that ranks share, from 1; 0: not yet */
-	bool spread;                   /* all ranks have the parameters of rank 0 */
+	int spread;                    /* the run in which all ranks got the parameters of rank 0 */
 	struct dvti_part_batch *parts; /* NULL: never set; owned (dvt_parts.h) */
 	struct dvti_buckets *buckets;  /* NULL until ranks sum; owned (dvt_buckets.c) */
 	int64_t bucket_bytes;          /* 0: ranks send no gradients while backward runs */
@@ -31101,6 +31105,8 @@ DVTI_FN dvt_status dvti_ranks_start(const char *function);
 DVTI_FN void dvti_ranks_stop(bool whole);
 /* Returns whether the processes have joined. Then there may still be only one. */
 DVTI_FN bool dvti_ranks_on(void);
+/* Returns how often the processes have joined. */
+DVTI_FN int dvti_ranks_run(void);
 /* Sends and receives all messages. Waits. Sets RANK_LOST, and VALUE for a message of another length
    than expected; every later exchange then fails too. */
 DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message *send,
@@ -31111,7 +31117,8 @@ DVTI_FN double dvti_ranks_timeout(void);
 #if defined(DEVTENSOR_MPI)
 /* Writes the name of this machine. */
 DVTI_FN void dvti_ranks_machine(char *name, int size);
-/* Makes all later exchanges fail: the ranks no longer make the same calls. */
+/* Makes all later exchanges fail, with the latest error as the reason: the ranks no longer make the
+   same calls. */
 DVTI_FN void dvti_ranks_break(void);
 /* Returns false, with the error set, after a rank was lost. */
 DVTI_FN bool dvti_ranks_whole(const char *function);
@@ -31155,13 +31162,17 @@ DVTI_FN dvt_status dvti_ranks_broadcast(const char *function, dvt_array *x, int 
    all ranks the key of rank 0. Each may be NULL on all ranks. */
 DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, bool *used,
 									int64_t *rows, int64_t *before, uint64_t *key);
-/* Sends the parameters of rank 0 to all ranks, once for each trainer, when they have values. */
+/* Sends the parameters of rank 0 to all ranks, once for each trainer and run, when they have
+   values. */
 DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t);
 /* Sums the gradients of a step over the contexts, as dvti_trainer_sum does, and the ranks. */
 DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fresh_only);
 
 /* Whether a rank can sum on its GPU. */
 enum { DVTI_RANK_HOST, DVTI_RANK_READY, DVTI_RANK_JOINED };
+
+/* Why the gradients of a step are not those in the buckets. */
+enum { DVTI_BUCKETS_CHANGED, DVTI_BUCKETS_SCARCE, DVTI_BUCKETS_ZEROS, DVTI_BUCKETS_REASONS };
 
 /* What a rank tells the others before it sums the gradients of a step. */
 typedef struct dvti_rank_state {
@@ -31171,7 +31182,7 @@ typedef struct dvti_rank_state {
 	int32_t started;      /* buckets */
 	bool heard;           /* backward has completed gradients */
 	bool same;            /* the gradients are those in the buckets */
-	bool scarce;          /* they are not, because there was no memory */
+	char why;             /* they are not: DVTI_BUCKETS_CHANGED, .. */
 	char device;          /* DVTI_RANK_HOST, .. */
 } dvti_rank_state;
 
@@ -31193,7 +31204,7 @@ DVTI_FN void dvti_buckets_attend(const char *function, double waited);
    it may be of the plan that the step makes. */
 DVTI_FN void dvti_turns_pause(void);
 DVTI_FN void dvti_turns_go_on(void);
-/* Makes the trainer's buckets, unless it has them. */
+/* Makes the trainer's buckets, unless it has them. In a new run they take part again. */
 DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t);
 /* Fill a state whose `shapes` is set; with those of all ranks, complete the buckets of the step
    and sum the gradients over contexts and ranks, unless *summed is false: they are unchanged then;
@@ -31310,7 +31321,7 @@ struct dvti_buckets {
 	dvti_bucket_check *check; /* for each context */
 	int packed, started, added, complete;
 	bool changed;      /* what was packed is not what the step sums */
-	bool scarce;       /* because there was no memory */
+	char why;          /* DVTI_BUCKETS_CHANGED, .. */
 	int64_t bytes;     /* of a bucket */
 	uint64_t shapes;   /* of the gradients in the plan */
 	int number;        /* of the plan: gives its tags */
@@ -41062,10 +41073,12 @@ static void dvti_cuda_ranks_leave(dvti_device *device, void *group, bool abort) 
 	const dvti_nccl *nccl = dvti_nccl_open();
 	bool pushed;
 	if (dvti_cuda_begin(gpu, "dvt_distributed_end", &pushed)) {
-		if (ranks->comm && abort)
-			nccl->ncclCommAbort(ranks->comm);
-		else if (ranks->comm)
+		if (ranks->comm && abort) {
+			if (nccl->ncclCommAbort(ranks->comm) == DVTI_NCCL_OK && ranks->stream)
+				dvti_cuda()->cuStreamSynchronize(ranks->stream); /* sums end now */
+		} else if (ranks->comm) {
 			nccl->ncclCommDestroy(ranks->comm);
+		}
 		if (ranks->stream)
 			dvti_cuda()->cuStreamDestroy_v2(ranks->stream);
 		dvti_cuda_end(gpu, pushed);
@@ -41101,9 +41114,10 @@ static void *dvti_cuda_ranks_join(dvti_device *device, const char *key, int rank
 	return NULL;
 }
 
+/* Sets *begun when a sum may run, also on errors. */
 static dvt_status dvti_cuda_ranks_queue(dvti_cuda_gpu *gpu, const dvti_cuda_ranks *ranks,
 										const char *name, const dvti_reduce_part *part, int n,
-										dvti_cu_event event) {
+										dvti_cu_event event, bool *begun) {
 	const dvti_nccl *nccl = dvti_nccl_open();
 	dvti_cu_result touched = DVTI_CU_OK;
 	int result, ended, i;
@@ -41114,6 +41128,7 @@ static dvt_status dvti_cuda_ranks_queue(dvti_cuda_gpu *gpu, const dvti_cuda_rank
 		touched = dvti_cuda_after_compute(gpu, ranks->stream);
 	if (touched != DVTI_CU_OK)
 		return dvti_cuda_failed(gpu, name, "cuStreamWaitEvent", touched);
+	*begun = true;
 	result = nccl->ncclGroupStart();
 	for (i = 0; i < n && result == DVTI_NCCL_OK; i++)
 		if (part[i].count > 0)
@@ -41138,14 +41153,15 @@ static dvt_status dvti_cuda_ranks_sum(const char *name, dvti_device *device, voi
 	dvti_cu_result made;
 	dvti_cu_event event;
 	dvt_status status;
-	bool pushed;
+	bool pushed, begun = false;
 	if (!dvti_cuda_begin(gpu, name, &pushed))
 		return dvti_failure();
 	event = dvti_cuda_event(gpu, &made);
 	status = dvti_cuda_failed(gpu, name, "cuEventCreate", made);
 	if (status == DVT_OK)
-		status = dvti_cuda_ranks_queue(gpu, (const dvti_cuda_ranks *)group, name, part, n, event);
-	if (status == DVT_OK)
+		status = dvti_cuda_ranks_queue(gpu, (const dvti_cuda_ranks *)group, name, part, n, event,
+									   &begun);
+	if (begun)
 		*ticket = (void *)event;
 	else if (event)
 		dvti_cuda_event_done(gpu, event);
@@ -73891,7 +73907,8 @@ static bool dvti_bucket_add_messages(const char *function, dvti_bucket *b, int n
 	const int64_t length = dvti_rank_row(b->size, dvt_rank() + 1) - first;
 	if (!dvti_bucket_landed(function, b->slices, wait, status))
 		return false;
-	b->sum = dvti_ranks_add(function, b->dtype, length, b->in);
+	if (!b->sum) /* an attempt that failed may have left it */
+		b->sum = dvti_ranks_add(function, b->dtype, length, b->in);
 	if (b->sum && length)
 		memcpy((char *)dvt_data(b->result) + first * size, dvt_data(b->sum),
 			   (size_t)(length * size));
@@ -74062,7 +74079,8 @@ static bool dvti_buckets_prepare_rest(const char *function, const dvt_trainer *t
 		good = good && dvti_buckets_prepare_next(function, o);
 	}
 	dvti_attempt_end(&attempt);
-	o->scarce = o->scarce || !good;
+	if (!good)
+		o->why = DVTI_BUCKETS_SCARCE;
 	return good;
 }
 
@@ -74091,7 +74109,7 @@ DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *
 		status = dvti_buckets_poll(function);
 	state->started = o->started;
 	state->heard = o->heard > 0;
-	state->scarce = o->scarce;
+	state->why = o->why;
 	state->turns = dvti_turns_count();
 	return status;
 }
@@ -74115,6 +74133,9 @@ static dvt_status dvti_buckets_write(const char *function, const dvt_trainer *t)
 
 DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
 									const dvti_rank_state *all, bool *summed) {
+	static const char *const why[DVTI_BUCKETS_REASONS] = {
+		"changed gradients that backward had completed", "has no memory for a bucket of gradients",
+		"sent zeros for gradients that backward had not completed"};
 	dvti_buckets *o = t->buckets;
 	dvt_status status = dvti_turns_catch_up(function, all[0].turns);
 	int most = o->started, r, differs = -1; /* equal on all ranks: all have taken all turns */
@@ -74138,9 +74159,7 @@ DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
 	}
 	if (status == DVT_OK && o->n_buckets) {
 		dvti_buckets_drop_plan(o);
-		dvti_buckets_miss(function, t, differs,
-						  all[differs].scarce ? "has no memory for a bucket of gradients"
-											  : "changed gradients that backward had completed");
+		dvti_buckets_miss(function, t, differs, why[(int)all[differs].why]);
 	}
 	return status;
 }
@@ -74590,6 +74609,7 @@ DVTI_FN bool dvti_buckets_prepare_zeros(const char *function, dvti_buckets *o) {
 	b->total = (dvt_array *)dvti_own(dvt_zeros(DVT_SHAPE(b->size), b->dtype, ctx));
 	if (!b->total || !o->transport->prepare(function, b, ctx))
 		return false;
+	o->why = o->changed ? o->why : DVTI_BUCKETS_ZEROS;
 	o->changed = true;
 	o->packed++;
 	return true;
@@ -74614,7 +74634,8 @@ DVTI_FN void dvti_buckets_reset(dvti_buckets *o) {
 	for (i = 0; o->leaf && i < o->n; i++)
 		o->leaf[i].heard = 0;
 	o->heard = o->packed = o->started = o->added = o->complete = 0;
-	o->changed = o->scarce = false;
+	o->changed = false;
+	o->why = DVTI_BUCKETS_CHANGED;
 }
 
 static void dvti_buckets_drop_checks(dvti_buckets *o) {
@@ -74668,12 +74689,9 @@ static dvt_status dvti_buckets_make_weights(const char *function, dvti_buckets *
 	return DVT_OK;
 }
 
-DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
-	dvti_buckets *o = t->buckets;
+static dvt_status dvti_buckets_new(const char *function, dvt_trainer *t) {
 	const size_t n = (size_t)t->n;
-	if (o)
-		return dvti_buckets_make_weights(function, o, t->ctxs.n);
-	o = (dvti_buckets *)dvti_alloc_zero(sizeof *o);
+	dvti_buckets *o = (dvti_buckets *)dvti_alloc_zero(sizeof *o);
 	if (o) {
 		o->leaf = (dvti_bucket_leaf *)dvti_alloc_zero(n * sizeof *o->leaf);
 		o->order = (int *)dvti_alloc_zero(n * sizeof *o->order);
@@ -74686,9 +74704,20 @@ DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
 		return dvti_fail_memory(function, (int64_t)(sizeof *o + n * sizeof *o->leaf));
 	}
 	o->off_bytes = -1;
+	t->buckets = o;
+	return DVT_OK;
+}
+
+DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
+	dvti_buckets *o = t->buckets;
+	const dvt_status status =
+		o ? dvti_buckets_make_weights(function, o, t->ctxs.n) : dvti_buckets_new(function, t);
+	o = t->buckets;
+	if (status != DVT_OK || o->listed)
+		return status;
 	o->listed = true;
 	o->next = dvti_buckets_list;
-	t->buckets = dvti_buckets_list = o;
+	dvti_buckets_list = o;
 	return DVT_OK;
 }
 
@@ -74855,8 +74884,10 @@ static void dvti_buckets_take(const char *function, dvti_buckets *o, int i, int 
 		return;
 	}
 	attempt = dvti_attempt_begin();
-	if (!dvti_buckets_pack(function, o, leaf, k, gradient, first))
-		o->changed = o->scarce = true;
+	if (!dvti_buckets_pack(function, o, leaf, k, gradient, first)) {
+		o->changed = true;
+		o->why = DVTI_BUCKETS_SCARCE;
+	}
 	dvti_attempt_end(&attempt);
 }
 
@@ -78553,7 +78584,7 @@ DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, 
 DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
 	dvt_status status = DVT_OK;
 	int i, k;
-	if (t->spread || dvt_num_ranks() == 1)
+	if (t->spread == dvti_ranks_run() || dvt_num_ranks() == 1)
 		return DVT_OK;
 	if (!t->number)
 		t->number = ++dvti_rank_trainers;
@@ -78566,7 +78597,7 @@ DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
 		for (k = 1; k < param->ctxs.n && status == DVT_OK; k++)
 			status = dvt_copy_into(param->copy[k], param->copy[0]) ? DVT_OK : dvti_failure();
 	}
-	t->spread = status == DVT_OK;
+	t->spread = status == DVT_OK ? dvti_ranks_run() : 0;
 	return status;
 }
 
@@ -78706,8 +78737,10 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fre
 
 typedef struct dvti_mpi_state {
 	bool on;
-	int lost; /* 1 + the rank, 0: none */
+	int lost;      /* 1 + the rank, 0: none */
+	char why[400]; /* this rank was lost */
 	int rank, ranks;
+	int runs;      /* so far */
 	int64_t bytes; /* sent */
 #if defined(DEVTENSOR_MPI)
 	MPI_Comm comm;
@@ -78724,6 +78757,10 @@ DVTI_FN double dvti_ranks_timeout(void) {
 
 DVTI_FN bool dvti_ranks_on(void) {
 	return dvti_mpi.on;
+}
+
+DVTI_FN int dvti_ranks_run(void) {
+	return dvti_mpi.runs;
 }
 
 DVT_API int dvt_rank(void) {
@@ -78789,6 +78826,7 @@ DVTI_FN dvt_status dvti_ranks_start(const char *function) {
 	if (dvti_mpi.own && !registered)
 		registered = atexit(dvti_mpi_at_exit) == 0;
 	dvti_mpi.lost = 0;
+	dvti_mpi.runs++;
 	dvti_mpi.on = true;
 	dvti_buckets_begin();
 	dvti_log(DVT_LOG_INFO, "%s: rank %d of %d is process %lld", function, dvti_mpi.rank,
@@ -78816,8 +78854,12 @@ DVTI_FN void dvti_ranks_machine(char *name, int size) {
 }
 
 DVTI_FN void dvti_ranks_break(void) {
-	if (!dvti_mpi.lost)
-		dvti_mpi.lost = dvti_mpi.rank + 1;
+	const dvt_status status = dvti_failure();
+	if (dvti_mpi.lost)
+		return;
+	dvti_mpi.lost = dvti_mpi.rank + 1;
+	snprintf(dvti_mpi.why, sizeof dvti_mpi.why, "%s",
+			 dvt_error_code() == status ? dvt_error() : dvt_status_meaning(status));
 }
 
 /* Messages on their way. The requests of rank r are 2 r (receive) and 2 r + 1 (send); `expected`
@@ -78950,7 +78992,12 @@ static dvt_status dvti_mpi_wait(const char *function, dvti_flight *f, bool atten
 }
 
 DVTI_FN bool dvti_ranks_whole(const char *function) {
-	if (dvti_mpi.lost)
+	if (dvti_mpi.lost == dvti_mpi.rank + 1)
+		dvti_fail(DVT_ERR_RANK_LOST,
+				  "%s: an exchange of rank %d failed earlier (%s); start the run again from its "
+				  "last checkpoint",
+				  function, dvti_mpi.rank, dvti_mpi.why);
+	else if (dvti_mpi.lost)
 		dvti_fail(DVT_ERR_RANK_LOST,
 				  "%s: rank %d was lost earlier; start the run again from its last checkpoint",
 				  function, dvti_mpi.lost - 1);
@@ -79226,6 +79273,14 @@ static dvt_status dvti_rank_devices_lost(const char *function, const char *why) 
 	return status;
 }
 
+/* Ends the group, and with it the sums in progress. */
+static void dvti_rank_group_abort(void) {
+	struct dvti_rank_group *g = &dvti_rank_group;
+	g->sums->leave(g->device, g->group, true);
+	g->group = NULL;
+	g->refused = true;
+}
+
 /* Waits in polls, because a GPU would wait for a lost rank for ever. */
 DVTI_FN dvt_status dvti_rank_devices_done(const char *function, void *ticket, bool wait,
 										  bool *done) {
@@ -79248,9 +79303,7 @@ DVTI_FN dvt_status dvti_rank_devices_done(const char *function, void *ticket, bo
 	}
 	if (*done)
 		return DVT_OK;
-	g->sums->leave(g->device, g->group, true);
-	g->group = NULL;
-	g->refused = true;
+	dvti_rank_group_abort();
 	if (status == DVT_OK)
 		return dvti_rank_devices_lost(function, why);
 	dvti_ranks_break();
@@ -79260,11 +79313,17 @@ DVTI_FN dvt_status dvti_rank_devices_done(const char *function, void *ticket, bo
 static dvt_status dvti_rank_devices_queue(const char *function, const dvti_reduce_part *part, int n,
 										  void **ticket) {
 	struct dvti_rank_group *g = &dvti_rank_group;
+	dvt_status status;
 	if (!dvti_ranks_whole(function))
 		return dvti_failure();
 	if (!g->group) /* while dvti_rank_devices_lost asks which rank it is */
 		return DVT_ERR_RANK_LOST;
-	return g->sums->sum(function, g->device, g->group, part, n, ticket);
+	status = g->sums->sum(function, g->device, g->group, part, n, ticket);
+	if (status != DVT_OK && *ticket) { /* the sums may run, and would be started twice */
+		dvti_rank_group_abort();
+		dvti_ranks_break();
+	}
+	return status;
 }
 
 DVTI_FN dvt_status dvti_rank_devices_start(const char *function, const dvt_array *from,

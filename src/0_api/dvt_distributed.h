@@ -67,7 +67,9 @@ DVT_API double dvt_trainer_loss(const dvt_trainer *trainer);
 
 /* Joins the processes. Call it before gpu(i) is used. Without DEVTENSOR_MPI it fails, and the
    functions below are those of a single process. If the program has initialized MPI, that is used,
-   and the program ends it. Only the thread that called it may call the functions that communicate.
+   and the program ends it. Then it may be called again after dvt_distributed_end; trainers that
+   outlive a run send the parameters of rank 0 again. Only the thread that called it may call the
+   functions that communicate.
    Errors: NOT_BUILT, RANK_LOST (MPI's message), VALUE (called twice). */
 DVT_API dvt_status dvt_distributed_init(void);
 /* Waits for all ranks and ends MPI. A rank that failed ends all processes instead of waiting.

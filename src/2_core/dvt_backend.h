@@ -184,7 +184,8 @@ typedef struct dvti_process_sums {
     /* Starts sums of the arrays at[0] into at[1], which may be the same, behind the work queued so
        far. Later work does not wait for them. All processes get the same bits if they start the
        same sums in the same order. Nothing may write or release the arrays before the sums are
-       done. *ticket names them; `forget` frees it. */
+       done. *ticket, NULL before, names them; `forget` frees it. An error with a ticket: some may
+       run, and `done` cannot tell their end; `leave` the group with `abort`. */
     dvt_status (*sum)(const char *function, dvti_device *device, void *group,
                       const dvti_reduce_part *part, int n_parts, void **ticket);
     /* Sets *done when the sums are complete, and *why when another process has failed. Work that is
@@ -192,7 +193,8 @@ typedef struct dvti_process_sums {
     dvt_status (*done)(const char *function, dvti_device *device, void *group, void *ticket,
                        bool *done, const char **why);
     void (*forget)(dvti_device *device, void *ticket);
-    /* Frees the group. `abort`: without the other processes, in the middle of sums. */
+    /* Frees the group. `abort`: without the other processes, in the middle of sums. No sum writes
+       its arrays after that. */
     void (*leave)(dvti_device *device, void *group, bool abort);
 } dvti_process_sums;
 

@@ -109,7 +109,8 @@ static bool dvti_bucket_add_messages(const char *function, dvti_bucket *b, int n
     const int64_t length = dvti_rank_row(b->size, dvt_rank() + 1) - first;
     if (!dvti_bucket_landed(function, b->slices, wait, status))
         return false;
-    b->sum = dvti_ranks_add(function, b->dtype, length, b->in);
+    if (!b->sum) /* an attempt that failed may have left it */
+        b->sum = dvti_ranks_add(function, b->dtype, length, b->in);
     if (b->sum && length)
         memcpy((char *)dvt_data(b->result) + first * size, dvt_data(b->sum),
                (size_t)(length * size));

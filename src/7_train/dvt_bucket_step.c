@@ -56,7 +56,8 @@ static bool dvti_buckets_prepare_rest(const char *function, const dvt_trainer *t
         good = good && dvti_buckets_prepare_next(function, o);
     }
     dvti_attempt_end(&attempt);
-    o->scarce = o->scarce || !good;
+    if (!good)
+        o->why = DVTI_BUCKETS_SCARCE;
     return good;
 }
 
@@ -85,7 +86,7 @@ DVTI_FN dvt_status dvti_buckets_report(const char *function, const dvt_trainer *
         status = dvti_buckets_poll(function);
     state->started = o->started;
     state->heard = o->heard > 0;
-    state->scarce = o->scarce;
+    state->why = o->why;
     state->turns = dvti_turns_count();
     return status;
 }
@@ -109,6 +110,9 @@ static dvt_status dvti_buckets_write(const char *function, const dvt_trainer *t)
 
 DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
                                     const dvti_rank_state *all, bool *summed) {
+    static const char *const why[DVTI_BUCKETS_REASONS] = {
+        "changed gradients that backward had completed", "has no memory for a bucket of gradients",
+        "sent zeros for gradients that backward had not completed"};
     dvti_buckets *o = t->buckets;
     dvt_status status = dvti_turns_catch_up(function, all[0].turns);
     int most = o->started, r, differs = -1; /* equal on all ranks: all have taken all turns */
@@ -132,9 +136,7 @@ DVTI_FN dvt_status dvti_buckets_sum(const char *function, dvt_trainer *t,
     }
     if (status == DVT_OK && o->n_buckets) {
         dvti_buckets_drop_plan(o);
-        dvti_buckets_miss(function, t, differs,
-                          all[differs].scarce ? "has no memory for a bucket of gradients"
-                                              : "changed gradients that backward had completed");
+        dvti_buckets_miss(function, t, differs, why[(int)all[differs].why]);
     }
     return status;
 }

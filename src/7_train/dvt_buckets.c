@@ -71,6 +71,7 @@ DVTI_FN bool dvti_buckets_prepare_zeros(const char *function, dvti_buckets *o) {
     b->total = (dvt_array *)dvti_own(dvt_zeros(DVT_SHAPE(b->size), b->dtype, ctx));
     if (!b->total || !o->transport->prepare(function, b, ctx))
         return false;
+    o->why = o->changed ? o->why : DVTI_BUCKETS_ZEROS;
     o->changed = true;
     o->packed++;
     return true;
@@ -95,7 +96,8 @@ DVTI_FN void dvti_buckets_reset(dvti_buckets *o) {
     for (i = 0; o->leaf && i < o->n; i++)
         o->leaf[i].heard = 0;
     o->heard = o->packed = o->started = o->added = o->complete = 0;
-    o->changed = o->scarce = false;
+    o->changed = false;
+    o->why = DVTI_BUCKETS_CHANGED;
 }
 
 static void dvti_buckets_drop_checks(dvti_buckets *o) {
@@ -149,12 +151,9 @@ static dvt_status dvti_buckets_make_weights(const char *function, dvti_buckets *
     return DVT_OK;
 }
 
-DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
-    dvti_buckets *o = t->buckets;
+static dvt_status dvti_buckets_new(const char *function, dvt_trainer *t) {
     const size_t n = (size_t)t->n;
-    if (o)
-        return dvti_buckets_make_weights(function, o, t->ctxs.n);
-    o = (dvti_buckets *)dvti_alloc_zero(sizeof *o);
+    dvti_buckets *o = (dvti_buckets *)dvti_alloc_zero(sizeof *o);
     if (o) {
         o->leaf = (dvti_bucket_leaf *)dvti_alloc_zero(n * sizeof *o->leaf);
         o->order = (int *)dvti_alloc_zero(n * sizeof *o->order);
@@ -167,9 +166,20 @@ DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
         return dvti_fail_memory(function, (int64_t)(sizeof *o + n * sizeof *o->leaf));
     }
     o->off_bytes = -1;
+    t->buckets = o;
+    return DVT_OK;
+}
+
+DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t) {
+    dvti_buckets *o = t->buckets;
+    const dvt_status status =
+        o ? dvti_buckets_make_weights(function, o, t->ctxs.n) : dvti_buckets_new(function, t);
+    o = t->buckets;
+    if (status != DVT_OK || o->listed)
+        return status;
     o->listed = true;
     o->next = dvti_buckets_list;
-    t->buckets = dvti_buckets_list = o;
+    dvti_buckets_list = o;
     return DVT_OK;
 }
 
@@ -336,8 +346,10 @@ static void dvti_buckets_take(const char *function, dvti_buckets *o, int i, int 
         return;
     }
     attempt = dvti_attempt_begin();
-    if (!dvti_buckets_pack(function, o, leaf, k, gradient, first))
-        o->changed = o->scarce = true;
+    if (!dvti_buckets_pack(function, o, leaf, k, gradient, first)) {
+        o->changed = true;
+        o->why = DVTI_BUCKETS_SCARCE;
+    }
     dvti_attempt_end(&attempt);
 }
 

@@ -76,7 +76,7 @@ struct dvti_buckets {
     dvti_bucket_check *check; /* for each context */
     int packed, started, added, complete;
     bool changed;      /* what was packed is not what the step sums */
-    bool scarce;       /* because there was no memory */
+    char why;          /* DVTI_BUCKETS_CHANGED, .. */
     int64_t bytes;     /* of a bucket */
     uint64_t shapes;   /* of the gradients in the plan */
     int number;        /* of the plan: gives its tags */

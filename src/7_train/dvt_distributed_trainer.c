@@ -72,7 +72,7 @@ DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, 
 DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
     dvt_status status = DVT_OK;
     int i, k;
-    if (t->spread || dvt_num_ranks() == 1)
+    if (t->spread == dvti_ranks_run() || dvt_num_ranks() == 1)
         return DVT_OK;
     if (!t->number)
         t->number = ++dvti_rank_trainers;
@@ -85,7 +85,7 @@ DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t) {
         for (k = 1; k < param->ctxs.n && status == DVT_OK; k++)
             status = dvt_copy_into(param->copy[k], param->copy[0]) ? DVT_OK : dvti_failure();
     }
-    t->spread = status == DVT_OK;
+    t->spread = status == DVT_OK ? dvti_ranks_run() : 0;
     return status;
 }
 

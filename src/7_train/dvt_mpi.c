@@ -7,8 +7,10 @@
 
 typedef struct dvti_mpi_state {
     bool on;
-    int lost; /* 1 + the rank, 0: none */
+    int lost;      /* 1 + the rank, 0: none */
+    char why[400]; /* this rank was lost */
     int rank, ranks;
+    int runs;      /* so far */
     int64_t bytes; /* sent */
 #if defined(DEVTENSOR_MPI)
     MPI_Comm comm;
@@ -25,6 +27,10 @@ DVTI_FN double dvti_ranks_timeout(void) {
 
 DVTI_FN bool dvti_ranks_on(void) {
     return dvti_mpi.on;
+}
+
+DVTI_FN int dvti_ranks_run(void) {
+    return dvti_mpi.runs;
 }
 
 DVT_API int dvt_rank(void) {
@@ -90,6 +96,7 @@ DVTI_FN dvt_status dvti_ranks_start(const char *function) {
     if (dvti_mpi.own && !registered)
         registered = atexit(dvti_mpi_at_exit) == 0;
     dvti_mpi.lost = 0;
+    dvti_mpi.runs++;
     dvti_mpi.on = true;
     dvti_buckets_begin();
     dvti_log(DVT_LOG_INFO, "%s: rank %d of %d is process %lld", function, dvti_mpi.rank,
@@ -117,8 +124,12 @@ DVTI_FN void dvti_ranks_machine(char *name, int size) {
 }
 
 DVTI_FN void dvti_ranks_break(void) {
-    if (!dvti_mpi.lost)
-        dvti_mpi.lost = dvti_mpi.rank + 1;
+    const dvt_status status = dvti_failure();
+    if (dvti_mpi.lost)
+        return;
+    dvti_mpi.lost = dvti_mpi.rank + 1;
+    snprintf(dvti_mpi.why, sizeof dvti_mpi.why, "%s",
+             dvt_error_code() == status ? dvt_error() : dvt_status_meaning(status));
 }
 
 /* Messages on their way. The requests of rank r are 2 r (receive) and 2 r + 1 (send); `expected`
@@ -251,7 +262,12 @@ static dvt_status dvti_mpi_wait(const char *function, dvti_flight *f, bool atten
 }
 
 DVTI_FN bool dvti_ranks_whole(const char *function) {
-    if (dvti_mpi.lost)
+    if (dvti_mpi.lost == dvti_mpi.rank + 1)
+        dvti_fail(DVT_ERR_RANK_LOST,
+                  "%s: an exchange of rank %d failed earlier (%s); start the run again from its "
+                  "last checkpoint",
+                  function, dvti_mpi.rank, dvti_mpi.why);
+    else if (dvti_mpi.lost)
         dvti_fail(DVT_ERR_RANK_LOST,
                   "%s: rank %d was lost earlier; start the run again from its last checkpoint",
                   function, dvti_mpi.lost - 1);

@@ -160,6 +160,14 @@ static dvt_status dvti_rank_devices_lost(const char *function, const char *why) 
     return status;
 }
 
+/* Ends the group, and with it the sums in progress. */
+static void dvti_rank_group_abort(void) {
+    struct dvti_rank_group *g = &dvti_rank_group;
+    g->sums->leave(g->device, g->group, true);
+    g->group = NULL;
+    g->refused = true;
+}
+
 /* Waits in polls, because a GPU would wait for a lost rank for ever. */
 DVTI_FN dvt_status dvti_rank_devices_done(const char *function, void *ticket, bool wait,
                                           bool *done) {
@@ -182,9 +190,7 @@ DVTI_FN dvt_status dvti_rank_devices_done(const char *function, void *ticket, bo
     }
     if (*done)
         return DVT_OK;
-    g->sums->leave(g->device, g->group, true);
-    g->group = NULL;
-    g->refused = true;
+    dvti_rank_group_abort();
     if (status == DVT_OK)
         return dvti_rank_devices_lost(function, why);
     dvti_ranks_break();
@@ -194,11 +200,17 @@ DVTI_FN dvt_status dvti_rank_devices_done(const char *function, void *ticket, bo
 static dvt_status dvti_rank_devices_queue(const char *function, const dvti_reduce_part *part, int n,
                                           void **ticket) {
     struct dvti_rank_group *g = &dvti_rank_group;
+    dvt_status status;
     if (!dvti_ranks_whole(function))
         return dvti_failure();
     if (!g->group) /* while dvti_rank_devices_lost asks which rank it is */
         return DVT_ERR_RANK_LOST;
-    return g->sums->sum(function, g->device, g->group, part, n, ticket);
+    status = g->sums->sum(function, g->device, g->group, part, n, ticket);
+    if (status != DVT_OK && *ticket) { /* the sums may run, and would be started twice */
+        dvti_rank_group_abort();
+        dvti_ranks_break();
+    }
+    return status;
 }
 
 DVTI_FN dvt_status dvti_rank_devices_start(const char *function, const dvt_array *from,

@@ -15,6 +15,8 @@ DVTI_FN dvt_status dvti_ranks_start(const char *function);
 DVTI_FN void dvti_ranks_stop(bool whole);
 /* Returns whether the processes have joined. Then there may still be only one. */
 DVTI_FN bool dvti_ranks_on(void);
+/* Returns how often the processes have joined. */
+DVTI_FN int dvti_ranks_run(void);
 /* Sends and receives all messages. Waits. Sets RANK_LOST, and VALUE for a message of another length
    than expected; every later exchange then fails too. */
 DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message *send,
@@ -25,7 +27,8 @@ DVTI_FN double dvti_ranks_timeout(void);
 #if defined(DEVTENSOR_MPI)
 /* Writes the name of this machine. */
 DVTI_FN void dvti_ranks_machine(char *name, int size);
-/* Makes all later exchanges fail: the ranks no longer make the same calls. */
+/* Makes all later exchanges fail, with the latest error as the reason: the ranks no longer make the
+   same calls. */
 DVTI_FN void dvti_ranks_break(void);
 /* Returns false, with the error set, after a rank was lost. */
 DVTI_FN bool dvti_ranks_whole(const char *function);
@@ -69,13 +72,17 @@ DVTI_FN dvt_status dvti_ranks_broadcast(const char *function, dvt_array *x, int 
    all ranks the key of rank 0. Each may be NULL on all ranks. */
 DVTI_FN dvt_status dvti_ranks_agree(const char *function, const dvt_trainer *t, bool *used,
                                     int64_t *rows, int64_t *before, uint64_t *key);
-/* Sends the parameters of rank 0 to all ranks, once for each trainer, when they have values. */
+/* Sends the parameters of rank 0 to all ranks, once for each trainer and run, when they have
+   values. */
 DVTI_FN dvt_status dvti_ranks_begin(const char *function, dvt_trainer *t);
 /* Sums the gradients of a step over the contexts, as dvti_trainer_sum does, and the ranks. */
 DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fresh_only);
 
 /* Whether a rank can sum on its GPU. */
 enum { DVTI_RANK_HOST, DVTI_RANK_READY, DVTI_RANK_JOINED };
+
+/* Why the gradients of a step are not those in the buckets. */
+enum { DVTI_BUCKETS_CHANGED, DVTI_BUCKETS_SCARCE, DVTI_BUCKETS_ZEROS, DVTI_BUCKETS_REASONS };
 
 /* What a rank tells the others before it sums the gradients of a step. */
 typedef struct dvti_rank_state {
@@ -85,7 +92,7 @@ typedef struct dvti_rank_state {
     int32_t started;      /* buckets */
     bool heard;           /* backward has completed gradients */
     bool same;            /* the gradients are those in the buckets */
-    bool scarce;          /* they are not, because there was no memory */
+    char why;             /* they are not: DVTI_BUCKETS_CHANGED, .. */
     char device;          /* DVTI_RANK_HOST, .. */
 } dvti_rank_state;
 
@@ -107,7 +114,7 @@ DVTI_FN void dvti_buckets_attend(const char *function, double waited);
    it may be of the plan that the step makes. */
 DVTI_FN void dvti_turns_pause(void);
 DVTI_FN void dvti_turns_go_on(void);
-/* Makes the trainer's buckets, unless it has them. */
+/* Makes the trainer's buckets, unless it has them. In a new run they take part again. */
 DVTI_FN dvt_status dvti_buckets_make(const char *function, dvt_trainer *t);
 /* Fill a state whose `shapes` is set; with those of all ranks, complete the buckets of the step
    and sum the gradients over contexts and ranks, unless *summed is false: they are unchanged then;

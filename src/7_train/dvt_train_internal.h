@@ -53,7 +53,7 @@ struct dvt_trainer {
     dvt_ctx_list ctxs;
     dvti_replica *replica;         /* n rows of ctxs.n */
     int number;                    /* among the trainers that ranks share, from 1; 0: not yet */
-    bool spread;                   /* all ranks have the parameters of rank 0 */
+    int spread;                    /* the run in which all ranks got the parameters of rank 0 */
     struct dvti_part_batch *parts; /* NULL: never set; owned (dvt_parts.h) */
     struct dvti_buckets *buckets;  /* NULL until ranks sum; owned (dvt_buckets.c) */
     int64_t bucket_bytes;          /* 0: ranks send no gradients while backward runs */

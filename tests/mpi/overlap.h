@@ -45,10 +45,18 @@ static bool slow_complete(void *user, const char *function, dvt_array *leaf, dvt
    step. */
 static bool no_memory;
 static size_t no_memory_of;
+static int no_flight; /* the flight from now on that finds no memory; 0: none */
+
+static bool fails_flight(size_t bytes) {
+    const size_t each = 2 * sizeof(MPI_Status) + 2 * sizeof(MPI_Request) + sizeof(int);
+    return no_flight && bytes == sizeof(dvti_flight) + (size_t)dvt_num_ranks() * each &&
+           --no_flight == 0;
+}
 
 static void *scarce_alloc(void *user, size_t bytes) {
     (void)user;
-    return no_memory || (in_step && bytes == no_memory_of) ? NULL : malloc(bytes);
+    return no_memory || fails_flight(bytes) || (in_step && bytes == no_memory_of) ? NULL
+                                                                                  : malloc(bytes);
 }
 
 static void *scarce_resize(void *user, void *block, size_t bytes) {

@@ -233,10 +233,13 @@ int main(int argc, char **argv) {
     int code = 0;
     run r;
     momentum.momentum = 0.9;
-    if (strcmp(mode, "overlap") == 0 || strcmp(mode, "trainers") == 0)
+    if (strcmp(mode, "overlap") == 0 || strcmp(mode, "trainers") == 0 ||
+        strcmp(mode, "broken") == 0)
         dvt_set_allocator(&scarce);
     if (!getenv("SIMCUDA_DEVICES"))
         dvt_set_virtual_gpus(2, 0);
+    if (strcmp(mode, "again") == 0)
+        return again();
     if (dvt_distributed_init() != DVT_OK)
         return failed("start");
     if (strcmp(mode, "arrays") == 0) {
@@ -249,6 +252,8 @@ int main(int argc, char **argv) {
         code = trainers(file ? file : "cpu", argc > 3 ? argv[3] : "oecml");
     } else if (strcmp(mode, "swapped") == 0) {
         code = swapped();
+    } else if (strcmp(mode, "broken") == 0) {
+        code = broken(file ? file : "cpu");
     } else if (strcmp(mode, "time") == 0) {
         code = step_times(file ? atoi(file) : 512);
     } else if (strcmp(mode, "dies_early") == 0) {

@@ -34,10 +34,12 @@ static void dvti_cuda_ranks_leave(dvti_device *device, void *group, bool abort) 
     const dvti_nccl *nccl = dvti_nccl_open();
     bool pushed;
     if (dvti_cuda_begin(gpu, "dvt_distributed_end", &pushed)) {
-        if (ranks->comm && abort)
-            nccl->ncclCommAbort(ranks->comm);
-        else if (ranks->comm)
+        if (ranks->comm && abort) {
+            if (nccl->ncclCommAbort(ranks->comm) == DVTI_NCCL_OK && ranks->stream)
+                dvti_cuda()->cuStreamSynchronize(ranks->stream); /* sums end now */
+        } else if (ranks->comm) {
             nccl->ncclCommDestroy(ranks->comm);
+        }
         if (ranks->stream)
             dvti_cuda()->cuStreamDestroy_v2(ranks->stream);
         dvti_cuda_end(gpu, pushed);
@@ -73,9 +75,10 @@ static void *dvti_cuda_ranks_join(dvti_device *device, const char *key, int rank
     return NULL;
 }
 
+/* Sets *begun when a sum may run, also on errors. */
 static dvt_status dvti_cuda_ranks_queue(dvti_cuda_gpu *gpu, const dvti_cuda_ranks *ranks,
                                         const char *name, const dvti_reduce_part *part, int n,
-                                        dvti_cu_event event) {
+                                        dvti_cu_event event, bool *begun) {
     const dvti_nccl *nccl = dvti_nccl_open();
     dvti_cu_result touched = DVTI_CU_OK;
     int result, ended, i;
@@ -86,6 +89,7 @@ static dvt_status dvti_cuda_ranks_queue(dvti_cuda_gpu *gpu, const dvti_cuda_rank
         touched = dvti_cuda_after_compute(gpu, ranks->stream);
     if (touched != DVTI_CU_OK)
         return dvti_cuda_failed(gpu, name, "cuStreamWaitEvent", touched);
+    *begun = true;
     result = nccl->ncclGroupStart();
     for (i = 0; i < n && result == DVTI_NCCL_OK; i++)
         if (part[i].count > 0)
@@ -110,14 +114,15 @@ static dvt_status dvti_cuda_ranks_sum(const char *name, dvti_device *device, voi
     dvti_cu_result made;
     dvti_cu_event event;
     dvt_status status;
-    bool pushed;
+    bool pushed, begun = false;
     if (!dvti_cuda_begin(gpu, name, &pushed))
         return dvti_failure();
     event = dvti_cuda_event(gpu, &made);
     status = dvti_cuda_failed(gpu, name, "cuEventCreate", made);
     if (status == DVT_OK)
-        status = dvti_cuda_ranks_queue(gpu, (const dvti_cuda_ranks *)group, name, part, n, event);
-    if (status == DVT_OK)
+        status = dvti_cuda_ranks_queue(gpu, (const dvti_cuda_ranks *)group, name, part, n, event,
+                                       &begun);
+    if (begun)
         *ticket = (void *)event;
     else if (event)
         dvti_cuda_event_done(gpu, event);
