@@ -29795,7 +29795,9 @@ DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
 /* Adds what both families of convolution share. */
 DVTI_FN void dvti_cuda_add_conv_patch(dvti_text *text);
-/* Adds what both families of matrix products on tensor cores share. */
+/* Adds what all families of matrix products share: jobs. */
+DVTI_FN void dvti_cuda_add_matmul_jobs(dvti_text *text);
+/* Adds what both families of matrix products on tensor cores share, with jobs. */
 DVTI_FN void dvti_cuda_add_matmul_tiles(dvti_text *text);
 /* Returns the function `entry` of the program on this GPU, if it is loaded. */
 DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
@@ -34702,10 +34704,10 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4082], part1[4082], part2[4035], part3[2417], end[1];
+    char part0[4071], part1[4087], part2[4082], part3[1931], end[1];
 } dvti_cuda_text_matmul_cu = {
 "#line 1 \"matmul.cu\"\n"
-"#line 46\n"
+"#line 45\n"
 "typedef typename dvti_stored<D>::type dvti_mm_element;\n\n"
 "#define V ((int)(16 / sizeof(S)))\n\n"
 "__device__ inline S dvti_mm_factor(dvti_mm_element v) {\n"
@@ -34733,37 +34735,28 @@ static const struct {
 												 "uint64_t v) {\n"
 	"return dvti_narrow<D>((int64_t)v);\n"
 "}\n\n"
-"template <class T, int N> struct alignas(sizeof(T) * N) dvti_mm_pack { T v[N]; };\n\n\n\n"
-"struct dvti_mm_place {\n"
-	"int64_t a, b, out;\n"
-	"int64_t row, col;\n"
-	"int64_t k, k_end;\n"
+"template <class T, int N> struct alignas(sizeof(T) * N) dvti_mm_pack { T v[N]; };\n\n\n"
+"struct dvti_mm_place : dvti_mm_job {\n"
+	"int64_t a, b;\n"
 	"bool partial;\n"
 "};\n\n"
-"__device__ inline dvti_mm_place dvti_mm_locate(const dvti_kmatmul &p, int64_t job) {\n"
+"__device__ inline int64_t dvti_mm_number() { return (int64_t)blockIdx.y * gridDim.x + blockIdx.x; }\n\n"
+"__device__ inline dvti_mm_place dvti_mm_locate(const dvti_kmatmul &p) {\n"
 	"dvti_mm_place at;\n"
-	"const int64_t tiles = p.row_tiles * p.col_tiles, tile = job % tiles, piece = job / tiles;\n"
-	"const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles),\n"
-				  "rest = tile % (8 * p.col_tiles);\n"
-	"const int64_t rows = p.row_tiles - band * 8 < 8 ? p.row_tiles - band * 8 : 8;\n"
-	"int64_t batch = piece / p.splits;\n"
-	"at.row = band * 8 + rest % rows;\n"
-	"at.col = rest / rows;\n"
-	"at.k = split * p.chunk;\n"
-	"at.k_end = at.k + p.chunk < p.k ? at.k + p.chunk : p.k;\n"
-	"at.out = (split * p.batches + batch) * p.n * p.m;\n"
+	"(dvti_mm_job &)at = dvti_mm_find(p, dvti_mm_number());\n"
 	"at.partial = p.splits > 1;\n"
 	"at.a = at.b = 0;\n"
+	"int64_t batch = at.batch;\n"
 "#pragma unroll 1\n"
 	"for (int axis = (int)p.ndim - 1; axis >= 0; axis--) {\n"
-		"const int64_t index = batch % p.dim[axis];\n"
+		"const int64_t next = dvti_quotient(batch, p.dim[axis]),\n"
+					  "index = batch - next * p.dim[axis];\n"
 		"at.a += index * p.a_batch[axis];\n"
 		"at.b += index * p.b_batch[axis];\n"
-		"batch /= p.dim[axis];\n"
+		"batch = next;\n"
 	"}\n"
 	"return at;\n"
-"}\n\n"
-"__device__ inline int64_t dvti_mm_job() { return (int64_t)blockIdx.y * gridDim.x + blockIdx.x; }\n\n\n"
+"}\n\n\n"
 "__device__ inline void dvti_mm_put(const dvti_kmatmul &p, bool partial, int64_t at, int64_t col,\n"
 								   "S v) {\n"
 	"if (partial)\n"
@@ -34804,7 +34797,7 @@ static const struct {
 	"asm volatile(\"cp.async.commit_group;\\ncp.async.wait_group 0;\" ::: \"memory\");\n"
 "#endif\n"
 "}\n"
-"#line 176\n"
+"#line 165\n"
 "template <int T> struct dvti_mm_side {\n"
 	"static const int UNITS = T * DEPTH / V / THREADS;\n\n"
 	"const dvti_mm_element *at;\n"
@@ -34814,7 +34807,7 @@ static const struct {
 	"dvti_mm_element held[UNITS][V];\n\n"
 	"__device__ inline void begin(const void *data, int64_t matrix, int lies, int64_t stride,\n"
 								 "int64_t k_step, int64_t first, int64_t extent, int64_t k_first) {\n"
-		"const int id = (int)threadIdx.x;\n",
+		"const int id = (int)threadIdx.x;\n"
 		"const bool along = lies & DVTI_MM_ALONG_K, pack = lies == DVTI_MM_WIDE;\n"
 		"line_stride = stride;\n"
 		"k_stride = k_step;\n"
@@ -34824,7 +34817,7 @@ static const struct {
 		"inside = 0;\n"
 "#pragma unroll\n"
 		"for (int i = 0; i < UNITS; i++)\n"
-			"inside |= (unsigned)(first + line + (along ? i * (THREADS / 4) : 0) < extent) << i;\n"
+			"inside |= (unsigned)(first + line + (along ? i * (THREADS / 4) : 0) < extent) << i;\n",
 		"at = (const dvti_mm_element *)data + matrix + (first + line) * line_stride +\n"
 			 "(k_first + k) * k_stride;\n"
 	"}\n\n\n"
@@ -34917,7 +34910,7 @@ static const struct {
 			"y[h] = *(const dvti_mm_pack<S, V> *)(\n"
 				"b + dvti_mm_side<COLS>::place(b_lies, col + h * 4 * V, at * V) + k * COLS);\n"
 "#pragma unroll\n"
-		"for (int i = 0; i < MINE_ROWS; i++)\n",
+		"for (int i = 0; i < MINE_ROWS; i++)\n"
 "#pragma unroll\n"
 			"for (int j = 0; j < MINE_COLS; j++)\n"
 				"sum[i][j] = dvti_mm_add(x[i / V].v[i % V], y[j / V].v[j % V], sum[i][j]);\n"
@@ -34933,7 +34926,7 @@ static const struct {
 		"for (int e = 0; e < V; e++)\n"
 			"if (col + e < p.m)\n"
 				"to[e] = pack.v[e];\n"
-"}\n\n\n"
+"}\n\n\n",
 "__device__ inline void dvti_mm_put_group(const dvti_kmatmul &p, bool partial, int64_t row,\n"
 										 "int64_t col, int64_t out, const S *v) {\n"
 	"const int64_t at = out + row * p.m + col;\n"
@@ -34966,10 +34959,10 @@ static const struct {
 	"S sum[MINE_ROWS][MINE_COLS] = {};\n"
 	"dvti_mm_side<ROWS> a;\n"
 	"dvti_mm_side<COLS> b;\n"
-	"if (dvti_mm_job() >= p.jobs)\n"
+	"if (dvti_mm_number() >= p.jobs)\n"
 		"return;\n"
 	"if (threadIdx.x == 0)\n"
-		"at = dvti_mm_locate(p, dvti_mm_job());\n"
+		"at = dvti_mm_locate(p);\n"
 	"__syncthreads();\n"
 	"left = at.k_end - at.k;\n"
 	"a.begin(p.a, at.a, A_LIES, p.a_row, p.a_k, at.row * ROWS, p.n, at.k);\n"
@@ -35021,8 +35014,8 @@ static const struct {
 	"__shared__ S part[8];\n"
 	"const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, team = (int)p.team;\n"
 	"const int unit = WIDE ? V : 1;\n"
-	"const dvti_mm_place at = dvti_mm_locate(p, dvti_mm_job());\n"
-	"if (dvti_mm_job() >= p.jobs)\n"
+	"const dvti_mm_place at = dvti_mm_locate(p);\n"
+	"if (dvti_mm_number() >= p.jobs)\n"
 		"return;\n"
 	"const int64_t col = at.col * (8 / team) + warp / team;\n"
 	"const dvti_mm_element *x = (const dvti_mm_element *)p.a + at.a;\n"
@@ -35039,7 +35032,7 @@ static const struct {
 					"const pack f = *(const pack *)(x + here), g = *(const pack *)(w + here);\n"
 "#pragma unroll\n"
 					"for (int e = 0; e < V; e++)\n"
-						"sum[u] =\n",
+						"sum[u] =\n"
 							"dvti_mm_add(dvti_mm_factor(f.v[e]), dvti_mm_factor(g.v[e]), sum[u]);\n"
 				"} else\n"
 					"sum[u] = dvti_mm_add(dvti_mm_factor(x[here * p.a_k]),\n"
@@ -35055,7 +35048,7 @@ static const struct {
 		"part[warp] = sum[0];\n"
 	"__syncthreads();\n"
 	"if (lane == 0 && warp % team == 0 && col < p.m) {\n"
-		"for (int i = 1; i < team; i++)\n"
+		"for (int i = 1; i < team; i++)\n",
 			"sum[0] += part[warp + i];\n"
 		"dvti_mm_put(p, at.partial, at.out + col, col, sum[0]);\n"
 	"}\n"
@@ -35066,8 +35059,8 @@ static const struct {
 	"typedef dvti_mm_pack<dvti_mm_element, V> pack;\n"
 	"alignas(16) __shared__ S part[8][32 * V];\n"
 	"const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;\n"
-	"const dvti_mm_place at = dvti_mm_locate(p, dvti_mm_job());\n"
-	"if (dvti_mm_job() >= p.jobs)\n"
+	"const dvti_mm_place at = dvti_mm_locate(p);\n"
+	"if (dvti_mm_number() >= p.jobs)\n"
 		"return;\n"
 	"const int64_t first = at.col * 32 * V, col = first + lane * (WIDE ? V : 1);\n"
 	"const dvti_mm_element *x = (const dvti_mm_element *)p.a + at.a;\n"
@@ -35117,7 +35110,32 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4054], part1[4091], part2[364], end[1];
+    char part0[799], end[1];
+} dvti_cuda_text_matmul_jobs_cu = {
+"#line 1 \"matmul_jobs.cu\"\n\n\n\n\n"
+"struct dvti_mm_job {\n"
+	"int64_t batch, row, col;\n"
+	"int64_t k, k_end;\n"
+	"int64_t out;\n"
+"};\n\n"
+"__device__ inline dvti_mm_job dvti_mm_find(const dvti_kmatmul &p, int64_t job) {\n"
+	"dvti_mm_job at;\n"
+	"const int64_t tiles = p.row_tiles * p.col_tiles, piece = dvti_quotient(job, tiles),\n"
+				  "tile = job - piece * tiles;\n"
+	"const int64_t band = dvti_quotient(tile, 8 * p.col_tiles), rest = tile - band * 8 * p.col_tiles,\n"
+				  "rows = p.row_tiles - band * 8 < 8 ? p.row_tiles - band * 8 : 8;\n"
+	"at.batch = dvti_quotient(piece, p.splits);\n"
+	"at.col = dvti_quotient(rest, rows);\n"
+	"at.row = band * 8 + rest - at.col * rows;\n"
+	"const int64_t split = piece - at.batch * p.splits;\n"
+	"at.k = split * p.chunk;\n"
+	"at.k_end = at.k + p.chunk < p.k ? at.k + p.chunk : p.k;\n"
+	"at.out = (split * p.batches + at.batch) * p.n * p.m;\n"
+	"return at;\n"
+"}\n",
+""};
+static const struct {
+    char part0[4054], part1[4087], part2[364], end[1];
 } dvti_cuda_text_matmul_mma_cu = {
 "#line 1 \"matmul_mma.cu\"\n"
 "#line 37\n"
@@ -35254,7 +35272,7 @@ static const struct {
 	"}\n"
 "}\n\n\n\n\n\n"
 "#define PITCH (LINES + 8)\n\n"
-"__device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mm_place &at, float *rows,\n"
+"__device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mm_job &at, float *rows,\n"
 									"int warp,\n"
 									"const float (&sum)[WARP_LINES / 16][WARP_LINES / 8][4]) {\n"
 	"const int lane = (int)threadIdx.x % 32;\n"
@@ -35293,7 +35311,7 @@ static const struct {
 	"const unsigned shared = (unsigned)__cvta_generic_to_shared(&tiles[0][0][0]);\n"
 	"if (job >= p.jobs)\n"
 		"return;\n"
-	"const dvti_mm_place at = dvti_mm_locate(p, job);\n"
+	"const dvti_mm_job at = dvti_mm_locate(p, job);\n"
 	"const dvti_mma_operands from = dvti_mma_batch(p, at.batch);\n"
 	"const int64_t a_stride = A_ALONG_K ? p.a_row : p.a_k, b_stride = B_ALONG_K ? p.b_col : p.b_k;\n"
 	"const int64_t a_step = A_ALONG_K ? DEPTH : DEPTH * p.a_k,\n"
@@ -35338,25 +35356,14 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[2299], end[1];
+    char part0[1773], end[1];
 } dvti_cuda_text_matmul_tiles_cu = {
 "#line 1 \"matmul_tiles.cu\"\n\n\n\n"
 "typedef dvti_stored<D>::type dvti_mm_element;\n\n\n"
-"struct dvti_mm_place {\n"
-	"int64_t batch, out, row, col, k, k_end;\n"
-"};\n\n\n\n"
-"__device__ inline dvti_mm_place dvti_mm_locate(const dvti_kmatmul &p, int64_t job) {\n"
-	"dvti_mm_place at;\n"
-	"const int64_t tiles = p.row_tiles * p.col_tiles, tile = job % tiles, piece = job / tiles;\n"
-	"const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles),\n"
-				  "rest = tile % (8 * p.col_tiles);\n"
-	"const int64_t rows = p.row_tiles - band * 8 < 8 ? p.row_tiles - band * 8 : 8;\n"
-	"at.batch = piece / p.splits;\n"
-	"at.row = (band * 8 + rest % rows) * ROWS;\n"
-	"at.col = rest / rows * COLS;\n"
-	"at.k = split * p.chunk;\n"
-	"at.k_end = at.k + p.chunk < p.k ? at.k + p.chunk : p.k;\n"
-	"at.out = (split * p.batches + at.batch) * p.n * p.m;\n"
+"__device__ inline dvti_mm_job dvti_mm_locate(const dvti_kmatmul &p, int64_t job) {\n"
+	"dvti_mm_job at = dvti_mm_find(p, job);\n"
+	"at.row *= ROWS;\n"
+	"at.col *= COLS;\n"
 	"return at;\n"
 "}\n\n\n\n\n"
 "__device__ inline void dvti_mm_store(void *to, float4 v) {\n"
@@ -35379,13 +35386,13 @@ static const struct {
 				 ": \"memory\");\n"
 "}\n\n\n\n"
 "__device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &p, int64_t at, int64_t col,\n"
-												   "float sum) {\n"
+												 "float sum) {\n"
 	"if (p.splits > 1 || col >= p.m || (p.mask && dvti_load_global<D, float>(p.mask, at) == 0))\n"
 		"return dvti_narrow<D>(0.0f);\n"
 	"return dvti_epilogue<D>(sum, p.bias, col * p.bias_step, p.relu);\n"
-"}\n\n\n\n\n"
+"}\n\n\n\n"
 "__device__ inline void dvti_mm_put_four(const dvti_kmatmul &p, int64_t at, int64_t col,\n"
-										 "float4 four) {\n"
+										"float4 four) {\n"
 	"const float v[4] = {four.x, four.y, four.z, four.w};\n"
 	"dvti_mm_element narrow[4];\n"
 "#pragma unroll\n"
@@ -35409,7 +35416,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4093], part1[1708], end[1];
+    char part0[4089], part1[1706], end[1];
 } dvti_cuda_text_matmul_wgmma_cu = {
 "#line 1 \"matmul_wgmma.cu\"\n"
 "#line 33\n"
@@ -35461,7 +35468,7 @@ static const struct {
 	"const dvti_kmatmul &p = of.p;\n"
 	"dvti_wgmma_ring at = {0, 1};\n"
 	"for (int64_t job = blockIdx.x; job < p.jobs; job += gridDim.x) {\n"
-		"const dvti_mm_place tile = dvti_mm_locate(p, job);\n"
+		"const dvti_mm_job tile = dvti_mm_locate(p, job);\n"
 		"const int a_batch = p.a_batch[0] ? (int)tile.batch : 0,\n"
 				  "b_batch = p.b_batch[0] ? (int)tile.batch : 0;\n"
 		"for (int k = (int)tile.k; k < tile.k_end; k += DEPTH, at.next()) {\n"
@@ -35499,7 +35506,7 @@ static const struct {
 					   "\"l\"(b + step * (B_ALONG_K ? 32 : 2048) / 16), \"r\"((int)(adds || step)));\n"
 	"asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n"
 "}\n\n\n\n\n"
-"__device__ inline void dvti_wgmma_put(const dvti_kmatmul &p, const dvti_mm_place &at, int warp,\n"
+"__device__ inline void dvti_wgmma_put(const dvti_kmatmul &p, const dvti_mm_job &at, int warp,\n"
 									  "const float (&sum)[COLS / 2]) {\n"
 	"const int lane = (int)threadIdx.x % 32;\n"
 	"float *rows = (float *)(dvti_wgmma_shared + STAGES * STAGE + warp * ROWS_BYTES);\n"
@@ -35534,7 +35541,7 @@ static const struct {
 	"dvti_wgmma_ring at = {0, 0};\n"
 	"float sum[COLS / 2] = {};\n"
 	"for (int64_t job = blockIdx.x; job < p.jobs; job += gridDim.x) {\n"
-		"const dvti_mm_place tile = dvti_mm_locate(p, job);\n"
+		"const dvti_mm_job tile = dvti_mm_locate(p, job);\n"
 		"int before = -1;\n"
 		"for (int64_t k = tile.k; k < tile.k_end; k += DEPTH, at.next()) {\n"
 			"dvti_wgmma_wait(dvti_wgmma_barrier(shared, at.stage, false), at.parity);\n"
@@ -38444,7 +38451,12 @@ DVTI_FN void dvti_cuda_add_conv_patch(dvti_text *text) {
 	DVTI_CUDA_ADD(text, conv_patch_cu);
 }
 
+DVTI_FN void dvti_cuda_add_matmul_jobs(dvti_text *text) {
+	DVTI_CUDA_ADD(text, matmul_jobs_cu);
+}
+
 DVTI_FN void dvti_cuda_add_matmul_tiles(dvti_text *text) {
+	dvti_cuda_add_matmul_jobs(text);
 	DVTI_CUDA_ADD(text, matmul_tiles_cu);
 }
 
@@ -42844,6 +42856,7 @@ DVTI_FN void dvti_cuda_describe_matmul(uint64_t variant, dvti_text *text) {
 	else
 		dvti_text_add(text, "#define A_LIES %d\n#define B_LIES %d\n", (int)(variant >> 9 & 3),
 					  (int)(variant >> 11 & 3));
+	dvti_cuda_add_matmul_jobs(text);
 }
 
 DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {

@@ -175,7 +175,9 @@ DVTI_FN void dvti_cuda_add_functions(dvti_text *text, const char *files);
 DVTI_FN void dvti_cuda_add_exp_below(dvti_text *text, dvt_dtype dtype);
 /* Adds what both families of convolution share. */
 DVTI_FN void dvti_cuda_add_conv_patch(dvti_text *text);
-/* Adds what both families of matrix products on tensor cores share. */
+/* Adds what all families of matrix products share: jobs. */
+DVTI_FN void dvti_cuda_add_matmul_jobs(dvti_text *text);
+/* Adds what both families of matrix products on tensor cores share, with jobs. */
 DVTI_FN void dvti_cuda_add_matmul_tiles(dvti_text *text);
 /* Returns the function `entry` of the program on this GPU, if it is loaded. */
 DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,

@@ -85,7 +85,12 @@ DVTI_FN void dvti_cuda_add_conv_patch(dvti_text *text) {
     DVTI_CUDA_ADD(text, conv_patch_cu);
 }
 
+DVTI_FN void dvti_cuda_add_matmul_jobs(dvti_text *text) {
+    DVTI_CUDA_ADD(text, matmul_jobs_cu);
+}
+
 DVTI_FN void dvti_cuda_add_matmul_tiles(dvti_text *text) {
+    dvti_cuda_add_matmul_jobs(text);
     DVTI_CUDA_ADD(text, matmul_tiles_cu);
 }
 

@@ -34,9 +34,8 @@
    permuted, group XOR 2 (k / V), so that 32 lanes of that store (8 lines x 4 groups of k) write to
    32 banks. A warp reads 8 groups of a and 4 of b per k. Its quarters read in turn, and two of them
    merge when lanes in pairs read the same group; the numbering of lanes makes both reads merge
-   (Gray, maxas, 2014).
-   Accumulators are float32 (fmaf) or the
-   dtype's accumulator class; within a split, tiles add in ascending k.
+   (Gray, maxas, 2014). Accumulators are float32 (fmaf) or the dtype's accumulator class; within a
+   split, tiles add in ascending k.
 
    Reasons: one element per thread is limited by loads from global memory (about 1 % of the speed of
    a GEMM library). Tiles in shared memory are limited by loads from there (10 %). 8x8 accumulators
@@ -81,40 +80,30 @@ __device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &, int64_t, 
 
 template <class T, int N> struct alignas(sizeof(T) * N) dvti_mm_pack { T v[N]; };
 
-/* The location of a job: matrix, split of k, tile. Tiles are ordered in bands of 8 tile rows, so
-   that concurrent blocks share rows and columns in L2. */
-struct dvti_mm_place {
-    int64_t a, b, out; /* first elements of the two matrices; of the result in its split */
-    int64_t row, col;  /* in tiles */
-    int64_t k, k_end;
+/* A job, and the first elements of its two matrices. */
+struct dvti_mm_place : dvti_mm_job {
+    int64_t a, b;
     bool partial;
 };
 
-__device__ inline dvti_mm_place dvti_mm_locate(const dvti_kmatmul &p, int64_t job) {
+__device__ inline int64_t dvti_mm_number() { return (int64_t)blockIdx.y * gridDim.x + blockIdx.x; }
+
+__device__ inline dvti_mm_place dvti_mm_locate(const dvti_kmatmul &p) {
     dvti_mm_place at;
-    const int64_t tiles = p.row_tiles * p.col_tiles, tile = job % tiles, piece = job / tiles;
-    const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles),
-                  rest = tile % (8 * p.col_tiles);
-    const int64_t rows = p.row_tiles - band * 8 < 8 ? p.row_tiles - band * 8 : 8;
-    int64_t batch = piece / p.splits;
-    at.row = band * 8 + rest % rows;
-    at.col = rest / rows;
-    at.k = split * p.chunk;
-    at.k_end = at.k + p.chunk < p.k ? at.k + p.chunk : p.k;
-    at.out = (split * p.batches + batch) * p.n * p.m;
+    (dvti_mm_job &)at = dvti_mm_find(p, dvti_mm_number());
     at.partial = p.splits > 1;
     at.a = at.b = 0;
+    int64_t batch = at.batch;
 #pragma unroll 1
     for (int axis = (int)p.ndim - 1; axis >= 0; axis--) {
-        const int64_t index = batch % p.dim[axis];
+        const int64_t next = dvti_quotient(batch, p.dim[axis]),
+                      index = batch - next * p.dim[axis];
         at.a += index * p.a_batch[axis];
         at.b += index * p.b_batch[axis];
-        batch /= p.dim[axis];
+        batch = next;
     }
     return at;
 }
-
-__device__ inline int64_t dvti_mm_job() { return (int64_t)blockIdx.y * gridDim.x + blockIdx.x; }
 
 /* Stores one result: into the array, or unrounded into its split's partial result. */
 __device__ inline void dvti_mm_put(const dvti_kmatmul &p, bool partial, int64_t at, int64_t col,
@@ -359,10 +348,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND < 2                  
     S sum[MINE_ROWS][MINE_COLS] = {};
     dvti_mm_side<ROWS> a;
     dvti_mm_side<COLS> b;
-    if (dvti_mm_job() >= p.jobs)
+    if (dvti_mm_number() >= p.jobs)
         return;
     if (threadIdx.x == 0)
-        at = dvti_mm_locate(p, dvti_mm_job());
+        at = dvti_mm_locate(p);
     __syncthreads();
     left = at.k_end - at.k;
     a.begin(p.a, at.a, A_LIES, p.a_row, p.a_k, at.row * ROWS, p.n, at.k);
@@ -422,8 +411,8 @@ extern "C" __global__ void __launch_bounds__(256, D == DVT_F64 && __CUDA_ARCH__ 
     __shared__ S part[8];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32, team = (int)p.team;
     const int unit = WIDE ? V : 1;
-    const dvti_mm_place at = dvti_mm_locate(p, dvti_mm_job());
-    if (dvti_mm_job() >= p.jobs)
+    const dvti_mm_place at = dvti_mm_locate(p);
+    if (dvti_mm_number() >= p.jobs)
         return;
     const int64_t col = at.col * (8 / team) + warp / team;
     const dvti_mm_element *x = (const dvti_mm_element *)p.a + at.a;
@@ -470,8 +459,8 @@ extern "C" __global__ void __launch_bounds__(256) dvti_matmul_columns(const dvti
     typedef dvti_mm_pack<dvti_mm_element, V> pack;
     alignas(16) __shared__ S part[8][32 * V];
     const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
-    const dvti_mm_place at = dvti_mm_locate(p, dvti_mm_job());
-    if (dvti_mm_job() >= p.jobs)
+    const dvti_mm_place at = dvti_mm_locate(p);
+    if (dvti_mm_number() >= p.jobs)
         return;
     const int64_t first = at.col * 32 * V, col = first + lane * (WIDE ? V : 1);
     const dvti_mm_element *x = (const dvti_mm_element *)p.a + at.a;

@@ -207,7 +207,7 @@ __device__ inline void dvti_mma_stage(unsigned a, unsigned b, int row, int col,
    words longer than a row, so that the pairs of 4 rows lie in different banks. */
 #define PITCH (LINES + 8)
 
-__device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mm_place &at, float *rows,
+__device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mm_job &at, float *rows,
                                     int warp,
                                     const float (&sum)[WARP_LINES / 16][WARP_LINES / 8][4]) {
     const int lane = (int)threadIdx.x % 32;
@@ -247,7 +247,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3)
     const unsigned shared = (unsigned)__cvta_generic_to_shared(&tiles[0][0][0]);
     if (job >= p.jobs)
         return;
-    const dvti_mm_place at = dvti_mm_locate(p, job);
+    const dvti_mm_job at = dvti_mm_locate(p, job);
     const dvti_mma_operands from = dvti_mma_batch(p, at.batch);
     const int64_t a_stride = A_ALONG_K ? p.a_row : p.a_k, b_stride = B_ALONG_K ? p.b_col : p.b_k;
     const int64_t a_step = A_ALONG_K ? DEPTH : DEPTH * p.a_k,

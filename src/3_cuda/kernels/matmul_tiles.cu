@@ -3,25 +3,11 @@
 
 typedef dvti_stored<D>::type dvti_mm_element;
 
-/* out: offset of the first result in elements of out, or of partial when k is split. */
-struct dvti_mm_place {
-    int64_t batch, out, row, col, k, k_end;
-};
-
-/* Finds a job's tile as in matmul.cu: bands of 8 tile rows, outside of them splits of k, outside of
-   those matrices. */
-__device__ inline dvti_mm_place dvti_mm_locate(const dvti_kmatmul &p, int64_t job) {
-    dvti_mm_place at;
-    const int64_t tiles = p.row_tiles * p.col_tiles, tile = job % tiles, piece = job / tiles;
-    const int64_t split = piece % p.splits, band = tile / (8 * p.col_tiles),
-                  rest = tile % (8 * p.col_tiles);
-    const int64_t rows = p.row_tiles - band * 8 < 8 ? p.row_tiles - band * 8 : 8;
-    at.batch = piece / p.splits;
-    at.row = (band * 8 + rest % rows) * ROWS;
-    at.col = rest / rows * COLS;
-    at.k = split * p.chunk;
-    at.k_end = at.k + p.chunk < p.k ? at.k + p.chunk : p.k;
-    at.out = (split * p.batches + at.batch) * p.n * p.m;
+/* Returns a job whose row and column are elements. */
+__device__ inline dvti_mm_job dvti_mm_locate(const dvti_kmatmul &p, int64_t job) {
+    dvti_mm_job at = dvti_mm_find(p, job);
+    at.row *= ROWS;
+    at.col *= COLS;
     return at;
 }
 
@@ -53,7 +39,7 @@ __device__ inline void dvti_mm_store(void *to, const unsigned short *v) {
 /* Returns the stored element after the epilogue. Splits store the sum instead, and columns past the
    end nothing. */
 __device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &p, int64_t at, int64_t col,
-                                                   float sum) {
+                                                 float sum) {
     if (p.splits > 1 || col >= p.m || (p.mask && dvti_load_global<D, float>(p.mask, at) == 0))
         return dvti_narrow<D>(0.0f);
     return dvti_epilogue<D>(sum, p.bias, col * p.bias_step, p.relu);
@@ -61,9 +47,8 @@ __device__ inline dvti_mm_element dvti_mm_result(const dvti_kmatmul &p, int64_t 
 
 /* Stores four adjacent elements of a row. Those before column p.m exist; all of them when
    p.wide. */
-
 __device__ inline void dvti_mm_put_four(const dvti_kmatmul &p, int64_t at, int64_t col,
-                                         float4 four) {
+                                        float4 four) {
     const float v[4] = {four.x, four.y, four.z, four.w};
     dvti_mm_element narrow[4];
 #pragma unroll
@@ -85,4 +70,3 @@ __device__ inline void dvti_mm_put_four(const dvti_kmatmul &p, int64_t at, int64
         else
             ((dvti_mm_element *)p.out)[at + i] = narrow[i];
 }
-

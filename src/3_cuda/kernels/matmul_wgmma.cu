@@ -88,7 +88,7 @@ __device__ inline void dvti_wgmma_copy(const dvti_kwgmma &of, unsigned shared) {
     const dvti_kmatmul &p = of.p;
     dvti_wgmma_ring at = {0, 1}; /* as if a phase were complete: all stages are empty */
     for (int64_t job = blockIdx.x; job < p.jobs; job += gridDim.x) {
-        const dvti_mm_place tile = dvti_mm_locate(p, job);
+        const dvti_mm_job tile = dvti_mm_locate(p, job);
         const int a_batch = p.a_batch[0] ? (int)tile.batch : 0,
                   b_batch = p.b_batch[0] ? (int)tile.batch : 0;
         for (int k = (int)tile.k; k < tile.k_end; k += DEPTH, at.next()) {
@@ -137,7 +137,7 @@ __device__ inline void dvti_wgmma_stage(unsigned stage, int group, bool adds,
 /* Stores the 16 rows of a warp, 64 columns at a time, through its part of shared memory. In a
    fragment, eight lanes hold 2 of 8 columns of 8 rows. Groups of 8 columns are permuted, so that
    those of 4 rows lie in different banks. */
-__device__ inline void dvti_wgmma_put(const dvti_kmatmul &p, const dvti_mm_place &at, int warp,
+__device__ inline void dvti_wgmma_put(const dvti_kmatmul &p, const dvti_mm_job &at, int warp,
                                       const float (&sum)[COLS / 2]) {
     const int lane = (int)threadIdx.x % 32;
     float *rows = (float *)(dvti_wgmma_shared + STAGES * STAGE + warp * ROWS_BYTES);
@@ -174,7 +174,7 @@ __device__ inline void dvti_wgmma_multiply(const dvti_kmatmul &p, unsigned share
     dvti_wgmma_ring at = {0, 0};
     float sum[COLS / 2] = {};
     for (int64_t job = blockIdx.x; job < p.jobs; job += gridDim.x) {
-        const dvti_mm_place tile = dvti_mm_locate(p, job);
+        const dvti_mm_job tile = dvti_mm_locate(p, job);
         int before = -1; /* the stage whose products may be incomplete */
         for (int64_t k = tile.k; k < tile.k_end; k += DEPTH, at.next()) {
             dvti_wgmma_wait(dvti_wgmma_barrier(shared, at.stage, false), at.parity);

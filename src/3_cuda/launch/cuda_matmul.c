@@ -31,6 +31,7 @@ DVTI_FN void dvti_cuda_describe_matmul(uint64_t variant, dvti_text *text) {
     else
         dvti_text_add(text, "#define A_LIES %d\n#define B_LIES %d\n", (int)(variant >> 9 & 3),
                       (int)(variant >> 11 & 3));
+    dvti_cuda_add_matmul_jobs(text);
 }
 
 DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {

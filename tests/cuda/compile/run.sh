@@ -82,14 +82,19 @@ done <"$D/runs"
 NVDISASM=${NVDISASM:-nvdisasm}
 has "$NVDISASM" || NVDISASM=${CUDA_HOME:-/usr/local/cuda}/bin/nvdisasm
 count() { grep -cE "$1" "$2"; }
-check_sass() { # FILE: one loop over the depth, with four products, and copies of 4 or 6 boxes
+# One loop over the depth: four products in one group, copies of 4 or 6 boxes, two warpgroups that
+# change their registers, and no call, which would save registers around it.
+check_sass() { # FILE NAME
     products=$(count 'HGMMA[.]64x(128|256)x16[.]F32' "$1")
+    groups=$(count 'HGMMA.*gsb0' "$1")
     copies=$(count 'UTMALDG[.]3D' "$1")
     waits=$(count 'SYNCS[.]PHASECHK' "$1")
-    local=$(count '(STL|LDL)[. ]' "$1")
-    [ "$products" -eq 4 ] && [ "$waits" -ge 2 ] && [ "$local" -eq 0 ] &&
-        { [ "$copies" -eq 4 ] || [ "$copies" -eq 6 ]; } && pass && return
-    fail "the machine code of $2" "$products HGMMA, $copies UTMALDG, $waits waits, $local spills"
+    registers=$(count 'USETMAXREG' "$1")
+    bad=$(count '(STL|LDL|CALL)[. ]' "$1")
+    [ "$products" -eq 4 ] && [ "$groups" -eq 1 ] && [ "$waits" -ge 2 ] && [ "$bad" -eq 0 ] &&
+        [ "$registers" -eq 2 ] && { [ "$copies" -eq 4 ] || [ "$copies" -eq 6 ]; } && pass && return
+    fail "the machine code of $2" "$products HGMMA in $groups groups, $copies UTMALDG, $waits \
+waits, $registers USETMAXREG, $bad spills and calls"
 }
 if ! ls "$D"/cubins/*.cubin >/dev/null 2>&1; then
     [ -z "$default" ] || skip "machine code for sm_90a" "NVRTC has compiled none"
