@@ -18,23 +18,23 @@ static unsigned char byte_at(int64_t i, unsigned seed) {
 /* Copies n bytes up and down, between host addresses that are `up` and `down` bytes off alignment.
    Returns NULL, or what is wrong. */
 static const char *copy_around(int64_t n, int up, int down, unsigned seed, dvt_ctx ctx) {
-    const size_t room = (size_t)n + 2 * GUARD;
-    unsigned char *values = (unsigned char *)malloc(room);
-    unsigned char *got = (unsigned char *)malloc(room), *first = got + down;
+    const size_t size = (size_t)n + 2 * GUARD;
+    unsigned char *values = (unsigned char *)malloc(size);
+    unsigned char *got = (unsigned char *)malloc(size), *first = got + down;
     const char *wrong = NULL;
     dvt_array *x;
     int64_t i;
     for (i = 0; i < n; i++)
         values[up + i] = byte_at(i, seed);
-    memset(got, UNTOUCHED, room);
+    memset(got, UNTOUCHED, size);
     x = dvt_from_host(values + up, DVT_SHAPE(n), DVT_U8, ctx);
-    memset(values, 0, room); /* the copy must not read it any more */
+    memset(values, 0, size); /* the copy must not read it any more */
     if (!x || dvt_to_host(x, first, n) != DVT_OK)
         wrong = "a copy failed";
     for (i = 0; i < n && !wrong; i++)
         if (first[i] != byte_at(i, seed))
             wrong = "a byte differs";
-    for (i = 0; i < (int64_t)room && !wrong; i++)
+    for (i = 0; i < (int64_t)size && !wrong; i++)
         if ((i < down || i >= down + n) && got[i] != UNTOUCHED)
             wrong = "a byte outside was written";
     free(values);
