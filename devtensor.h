@@ -782,7 +782,8 @@ DVT_API dvt_status dvt_mark_written(dvt_array *x);
 
 /* ---- reading values ---- */
 
-/* Writes all elements in C order to dst. `bytes` must be dvt_nbytes(x).
+/* Writes all elements in C order to dst, which may have any alignment. `bytes` must be
+   dvt_nbytes(x). After a failure, dst may hold a part.
    Copies: to host memory.  Waits: for x.  Errors: RANGE (bytes differ), CONTEXT (transfer
    guard). */
 DVT_API dvt_status dvt_to_host(dvt_array *x, void *dst, int64_t bytes);
@@ -12202,18 +12203,32 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
 	return status;
 }
 
+/* Returns an array on cpu() at dst, with x's shape and dtype. dst must be aligned. */
+static dvt_array *dvti_array_at(const char *function, const dvt_array *x, void *dst) {
+	dvti_memory memory;
+	memset(&memory, 0, sizeof memory);
+	memory.data = dst;
+	memory.shape = x->shape;
+	memory.dtype = x->dtype;
+	return dvti_array_over(function, &memory, dvt_cpu());
+}
+
 DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst) {
 	dvt_scope_guard scope;
 	dvt_array *host = x;
 	dvt_status status = dvti_check_guard(function, x);
+	const bool on_cpu = x->storage->ctx.type == DVT_DEVICE_CPU;
+	const bool direct =
+		!on_cpu && x->dtype == dtype && (uintptr_t)dst % (uintptr_t)dvt_dtype_size(dtype) == 0;
 	if (status != DVT_OK)
 		return status;
 	scope = dvt_scope_begin();
-	if (x->storage->ctx.type != DVT_DEVICE_CPU || x->dtype != dtype || !dvt_is_contiguous(x)) {
-		host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
+	if (!on_cpu || x->dtype != dtype || !dvt_is_contiguous(x)) {
+		host = direct ? dvti_array_at(function, x, dst)
+					  : dvti_array_new(function, x->shape, dtype, dvt_cpu());
 		status = host ? dvti_copy_elements(function, host, x) : dvti_failure();
 	}
-	if (status == DVT_OK && dvt_size(host) > 0)
+	if (status == DVT_OK && !direct && dvt_size(host) > 0)
 		memcpy(dst, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
 	dvt_scope_end(&scope);
 	return status;
@@ -33664,7 +33679,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4067], part1[1601], end[1];
+    char part0[4054], part1[2000], end[1];
 } dvti_cuda_text_conv_patch_cu = {
 "#line 1 \"conv_patch.cu\"\n"
 "#line 28\n"
@@ -33790,29 +33805,49 @@ static const struct {
 	"else\n"
 		"dvti_store<D>(p.out, at, p.relu ? dvti_relu(sum) : sum);\n"
 "}\n\n"
-"#if TILED\n"
+"#if TILED\n\n"
+"__device__ inline void dvti_axes_of(const dvti_kconv &p, dvti_work &b, I phase) {\n"
+"#pragma unroll(OP == DATA ? 1 : 2)\n"
+	"for (int axis = 0; axis < 2; axis++) {\n",
+		"const I of_axis = axis ? phase % (I)p.phases[1] : phase / (I)p.phases[1];\n"
+		"const dvti_axis r = dvti_axis_of(p, axis, of_axis);\n"
+		"if (axis == 0)\n"
+			"b.rows = r;\n"
+		"else\n"
+			"b.columns = r;\n"
+	"}\n"
+"}\n\n"
 "__device__ inline dvti_work dvti_work_of(const dvti_kconv &p) {\n"
 	"dvti_work b;\n"
 	"I block = (I)blockIdx.x, phase;\n"
 	"b.m0 = block % (I)p.row_tiles * BM;\n"
-	"block /= (I)p.row_tiles;\n",
+	"block /= (I)p.row_tiles;\n"
 	"b.n0 = block % (I)p.column_tiles * BN;\n"
 	"block /= (I)p.column_tiles;\n"
 	"b.part = block % (I)p.parts;\n"
 	"block /= (I)p.parts;\n"
 	"b.group = block % (I)p.groups;\n"
 	"phase = block / (I)p.groups;\n"
-	"b.rows = dvti_axis_of(p, 0, phase / (I)p.phases[1]);\n"
-	"b.columns = dvti_axis_of(p, 1, phase % (I)p.phases[1]);\n"
+	"dvti_axes_of(p, b, phase);\n"
 	"b.grid = p.grid;\n"
 	"b.grid_width = p.grid_width;\n"
 	"b.kernel = p.kernel;\n"
 	"b.kernel_width = p.kernel_width;\n"
 	"if (OP == DATA && p.phases[0] * p.phases[1] > 1) {\n"
-		"b.grid = dvti_divisor(b.rows.count * b.columns.count);\n"
-		"b.grid_width = dvti_divisor(b.columns.count);\n"
-		"b.kernel = dvti_divisor(b.rows.taps * b.columns.taps);\n"
-		"b.kernel_width = dvti_divisor(b.columns.taps);\n"
+"#pragma unroll 1\n"
+		"for (int i = 0; i < 4; i++) {\n"
+			"const I down = i < 2 ? b.rows.count : b.rows.taps,\n"
+					"across = i < 2 ? b.columns.count : b.columns.taps;\n"
+			"const dvti_kdivisor d = dvti_divisor(i % 2 ? across : down * across);\n"
+			"if (i == 0)\n"
+				"b.grid = d;\n"
+			"else if (i == 1)\n"
+				"b.grid_width = d;\n"
+			"else if (i == 2)\n"
+				"b.kernel = d;\n"
+			"else\n"
+				"b.kernel_width = d;\n"
+		"}\n"
 	"}\n"
 	"b.m = OP == DATA ? (I)p.cg : (I)p.og;\n"
 	"const I taps = (OP == DATA ? (I)p.og : (I)p.cg) * b.rows.taps * b.columns.taps;\n"
@@ -39330,6 +39365,31 @@ static dvti_cu_address dvti_cuda_address(const void *at) {
 	return (dvti_cu_address)(uintptr_t)at;
 }
 
+/* ---- between host memory and a staging buffer ---- */
+#define DVTI_CUDA_BYTE_NS 0.1 /* one core copies about 10 GB/s */
+
+typedef struct dvti_cuda_bytes {
+	char *dst;
+	const char *src;
+} dvti_cuda_bytes;
+
+static void dvti_cuda_copy_range(void *user, int64_t begin, int64_t end) {
+	const dvti_cuda_bytes *b = (const dvti_cuda_bytes *)user;
+	memcpy(b->dst + begin, b->src + begin, (size_t)(end - begin));
+}
+
+/* Copies on the thread pool, because one core is several times slower than the bus. The caller may
+   hold a gpu's lock: ranges take no lock, and a busy pool makes the caller copy alone. */
+static void dvti_cuda_copy_bytes(char *dst, const char *src, int64_t bytes) {
+	dvti_cuda_bytes b;
+	b.dst = dst;
+	b.src = src;
+	dvti_parallel_for(bytes, DVTI_CUDA_BYTE_NS, dvti_cuda_copy_range, &b);
+}
+
+#undef DVTI_CUDA_BYTE_NS
+
+/* ---- uploads ---- */
 /* Uploads one chunk. Without a staging buffer it sets *direct. The driver then copies pageable
    memory before it returns; for pinned memory the caller must wait. */
 static dvti_cu_result dvti_cuda_send(dvti_cuda_gpu *gpu, char *dst, const char *src, int64_t bytes,
@@ -39341,7 +39401,7 @@ static dvti_cu_result dvti_cuda_send(dvti_cuda_gpu *gpu, char *dst, const char *
 		*direct = true;
 		return cu->cuMemcpyHtoDAsync_v2(dvti_cuda_address(dst), src, (size_t)bytes, stream);
 	}
-	memcpy(chunk->at, src, (size_t)bytes);
+	dvti_cuda_copy_bytes(chunk->at, src, bytes);
 	result = cu->cuMemcpyHtoDAsync_v2(dvti_cuda_address(dst), chunk->at, (size_t)bytes, stream);
 	if (result == DVTI_CU_OK)
 		result = dvti_cuda_chunk_queue(chunk, stream);
@@ -39425,7 +39485,7 @@ static dvti_cu_result dvti_cuda_finish_transfer(dvti_cuda_gpu *gpu, dvti_cuda_tr
 	dvti_mutex_unlock(&gpu->lock);
 	result = dvti_cuda()->cuEventSynchronize(one->chunk->event);
 	if (result == DVTI_CU_OK)
-		memcpy(one->dst, one->chunk->at, (size_t)one->bytes);
+		dvti_cuda_copy_bytes(one->dst, one->chunk->at, one->bytes);
 	dvti_mutex_lock(&gpu->lock);
 	one->chunk->queued = result != DVTI_CU_OK;
 	dvti_cuda_chunk_give(one->chunk);
@@ -41780,6 +41840,8 @@ static void dvti_cuda_conv_product(dvti_cuda_conv_plan *plan) {
 #define DVTI_CUDA_CONV_BLOCKS 264
 /* The smallest useful depth of a part. */
 #define DVTI_CUDA_CONV_PART 256
+/* The accuracy of the costs of tiles. */
+#define DVTI_CUDA_CONV_ABOUT 1.1
 
 static int64_t dvti_cuda_conv_parts(int64_t blocks, int64_t depth) {
 	return DVTI_MAX(
@@ -41796,32 +41858,55 @@ static bool dvti_cuda_conv_fits(const dvti_cuda_conv_plan *plan, const dvti_cuda
 	return plan->op != DVTI_CUDA_CONV_WEIGHT || tile->columns <= 128;
 }
 
-/* Chooses the tile with the lowest cost. Tiles that overhang waste rows and columns, small tiles
-   have less throughput, and few tiles leave multiprocessors idle. */
+typedef struct dvti_cuda_conv_tiling {
+	int64_t rows, columns, parts; /* of tiles; of the depth */
+	double computed;              /* results, with those outside */
+	double cost;
+} dvti_cuda_conv_tiling;
+
+/* Tiles that overhang waste rows and columns, small tiles have less throughput, and few tiles leave
+   multiprocessors idle. */
+static dvti_cuda_conv_tiling dvti_cuda_conv_tile_by(const dvti_cuda_conv_plan *plan,
+													const dvti_cuda_conv_tile *tile) {
+	dvti_cuda_conv_tiling t;
+	double blocks;
+	t.rows = dvti_cuda_conv_blocks(plan->rows, tile->rows);
+	t.columns = dvti_cuda_conv_blocks(plan->columns, tile->columns);
+	blocks = (double)t.rows * (double)t.columns * (double)plan->products;
+	t.parts =
+		blocks < DVTI_CUDA_CONV_BLOCKS ? dvti_cuda_conv_parts((int64_t)blocks, plan->depth) : 1;
+	t.computed = blocks * tile->rows * tile->columns;
+	t.cost = t.computed / tile->speed / DVTI_MIN(blocks * (double)t.parts, DVTI_CUDA_CONV_BLOCKS);
+	return t;
+}
+
+/* Chooses the tile that computes the fewest results of those with about the lowest cost: 16 filters
+   take 16 x 256 rather than half of 32 x 128. Also, fewer tiles mean fewer programs to compile. */
 static void dvti_cuda_conv_choose_tile(dvti_cuda_conv_plan *plan, const dvti_cuda_conv_tile *tiles,
 									   int count) {
-	double best = 0;
+	dvti_cuda_conv_tiling t[DVTI_CUDA_CONV_TILES];
+	double least = 0, computed = 0;
 	int k;
 	for (k = 0; k < count; k++) {
-		const dvti_cuda_conv_tile *tile = &tiles[k];
-		int64_t rows = dvti_cuda_conv_blocks(plan->rows, tile->rows);
-		int64_t columns = dvti_cuda_conv_blocks(plan->columns, tile->columns);
-		double blocks = (double)rows * (double)columns * (double)plan->products, cost;
-		int64_t parts =
-			blocks < DVTI_CUDA_CONV_BLOCKS ? dvti_cuda_conv_parts((int64_t)blocks, plan->depth) : 1;
-		if (!plan->mma && !dvti_cuda_conv_fits(plan, tile))
-			continue;
-		cost = blocks * tile->rows * tile->columns / tile->speed /
-			   DVTI_MIN(blocks * (double)parts, DVTI_CUDA_CONV_BLOCKS);
-		if (best == 0 || cost < best) {
-			best = cost;
-			plan->how = k;
-			plan->slice = tile->depth;
-			plan->args.row_tiles = rows;
-			plan->args.column_tiles = columns;
-			plan->args.parts = parts;
-		}
+		t[k] = dvti_cuda_conv_tile_by(plan, &tiles[k]);
+		if (!plan->mma && !dvti_cuda_conv_fits(plan, &tiles[k]))
+			t[k].cost = 0;
+		else if (least == 0 || t[k].cost < least)
+			least = t[k].cost;
 	}
+	for (k = 0; k < count; k++) {
+		if (t[k].cost == 0 || t[k].cost > DVTI_CUDA_CONV_ABOUT * least)
+			continue;
+		if (computed > 0 && (t[k].computed > computed ||
+							 (t[k].computed == computed && t[k].cost >= t[plan->how].cost)))
+			continue;
+		computed = t[k].computed;
+		plan->how = k;
+	}
+	plan->slice = tiles[plan->how].depth;
+	plan->args.row_tiles = t[plan->how].rows;
+	plan->args.column_tiles = t[plan->how].columns;
+	plan->args.parts = t[plan->how].parts;
 }
 
 /* Rounds the depth of a part up to full slices. */
@@ -41887,6 +41972,7 @@ static void dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu, const dvti_launch *
 
 #undef DVTI_CUDA_CONV_BLOCKS
 #undef DVTI_CUDA_CONV_PART
+#undef DVTI_CUDA_CONV_ABOUT
 #undef DVTI_CUDA_CONV_TAPS
 
 /* ---- launches ---- */

@@ -1,6 +1,7 @@
 /* The host's cost of operations on a GPU, without a GPU: the driver is null_driver.c, which does
-   nothing, so that the time is devtensor's own. Also counts launches and the driver's other calls.
-   Writes a table to standard output, as host_cost.sh asks for.
+   nothing, so that the time is devtensor's own. Also counts launches and the driver's other calls,
+   and measures copies of pageable host memory through the staging buffers. Writes two tables to
+   standard output, as host_cost.sh asks for.
 
      make bench-gpu-host */
 #include "examples/lenet.h"
@@ -14,6 +15,7 @@
 typedef const char *calls_of(int i, long long *calls);
 
 static calls_of *calls_by_name;
+static int *driver_zeros;
 static dvt_array *a, *b, *vector, *condition, *images, *labels;
 static dvt_block *net;
 static dvt_trainer *trainer;
@@ -151,6 +153,63 @@ static void measure(const measured *m) {
     fflush(stdout);
 }
 
+/* ---- copies of pageable host memory ---- */
+#define COPY_BYTES ((int64_t)64 << 20)
+
+static void copy_memory(dvt_array *x, char *p, char *q) {
+    (void)x;
+    memcpy(q, p, (size_t)COPY_BYTES);
+}
+
+static void copy_up(dvt_array *x, char *p, char *q) {
+    (void)q;
+    must(dvt_set_from_host(x, p, COPY_BYTES) == DVT_OK, "dvt_set_from_host");
+}
+
+static void copy_down(dvt_array *x, char *p, char *q) {
+    (void)p;
+    must(dvt_to_host(x, q, COPY_BYTES) == DVT_OK, "dvt_to_host");
+}
+
+/* The rounds of all cases alternate, so that other load of the machine hits them alike. */
+static void measure_copies(void) {
+    enum { CASES = 5 };
+
+    static const char *const name[CASES] = {
+        "one memcpy", "dvt_set_from_host, 1 thread", "dvt_to_host, 1 thread",
+        "dvt_set_from_host, all threads", "dvt_to_host, all threads"};
+    static void (*const copy[CASES])(dvt_array *, char *, char *) = {copy_memory, copy_up,
+                                                                     copy_down, copy_up, copy_down};
+    static const int threads[CASES] = {1, 1, 1, 0, 0};
+    double seconds[CASES][ROUNDS], begin;
+    char *p = (char *)malloc((size_t)COPY_BYTES), *q = (char *)malloc((size_t)COPY_BYTES);
+    dvt_array *x = dvt_zeros(DVT_SHAPE(COPY_BYTES), DVT_U8, dvt_gpu(0));
+    int i, round;
+    must(p && q && x, "memory for the copies");
+    memset(p, 1, (size_t)COPY_BYTES);
+    memset(q, 2, (size_t)COPY_BYTES);
+    *driver_zeros = 0;
+    for (round = -1; round < ROUNDS; round++) /* the first round allocates */
+        for (i = 0; i < CASES; i++) {
+            must(dvt_set_num_threads(threads[i]) == DVT_OK, "dvt_set_num_threads");
+            copy[i](x, p, q); /* starts or stops threads */
+            begin = dvt_seconds();
+            copy[i](x, p, q);
+            if (round >= 0)
+                seconds[i][round] = dvt_seconds() - begin;
+        }
+    *driver_zeros = 1;
+    printf("\n| copy of %d MiB | GB/s, median | GB/s, best |\n|---|---|---|\n",
+           (int)(COPY_BYTES >> 20));
+    for (i = 0; i < CASES; i++) {
+        qsort(seconds[i], ROUNDS, sizeof(double), by_size);
+        printf("| %s | %.2f | %.2f |\n", name[i], COPY_BYTES / seconds[i][ROUNDS / 2] / 1e9,
+               COPY_BYTES / seconds[i][0] / 1e9);
+    }
+    free(p);
+    free(q);
+}
+
 static dvt_array *drawn(double low, double high, dvt_shape shape) {
     dvt_array *x = dvt_uniform(low, high, shape, DVT_F32, dvt_gpu(0));
     must(x != NULL, "dvt_uniform");
@@ -161,14 +220,16 @@ int main(void) {
     const char *path = getenv("DEVTENSOR_CUDA_PATH");
     void *driver = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     void *symbol = driver ? dlsym(driver, "null_driver_calls") : NULL;
+    void *zeros = driver ? dlsym(driver, "null_driver_zeros") : NULL;
     dvt_ctx_list devices = DVT_CONTEXTS(dvt_gpu(0));
     size_t i;
-    if (!symbol) {
+    if (!symbol || !zeros) {
         fprintf(stderr, "host_cost: DEVTENSOR_CUDA_PATH must name the driver that does nothing; "
                         "use make bench-gpu-host\n");
         return 2;
     }
     memcpy(&calls_by_name, &symbol, sizeof symbol);
+    driver_zeros = (int *)zeros;
     must(dvt_num_gpus() == 1, dvt_gpu_reason());
     a = drawn(-1, 1, DVT_SHAPE(32, 32));
     b = drawn(-1, 1, DVT_SHAPE(32, 32));
@@ -184,5 +245,6 @@ int main(void) {
            "|---|---|---|---|---|\n");
     for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
         measure(&cases[i]);
+    measure_copies();
     return 0;
 }

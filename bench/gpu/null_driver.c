@@ -2,7 +2,8 @@
    (90 unless set) and 132 multiprocessors. With the real NVRTC it fills the kernel cache for a GPU
    that is not here: a program is compiled for the architecture, and loading it does nothing. Device
    memory reads as zeros. pack.sh builds this as libcuda.so.1. Calls are counted by name, which
-   host_cost.c reads: null_driver_calls. */
+   host_cost.c reads: null_driver_calls. It also measures downloads, by a driver that writes
+   nothing: null_driver_zeros = 0. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,10 +192,15 @@ int cuPointerGetAttribute(void *value, int attribute, address of) {
     return 1;
 }
 
+extern int null_driver_zeros;
+
+int null_driver_zeros = 1;
+
 int cuMemcpyDtoHAsync_v2(void *dst, address src, size_t bytes, void *stream) {
     COUNT;
     (void)src, (void)stream;
-    memset(dst, 0, bytes);
+    if (null_driver_zeros)
+        memset(dst, 0, bytes);
     return 0;
 }
 

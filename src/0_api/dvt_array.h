@@ -100,7 +100,8 @@ DVT_API dvt_status dvt_mark_written(dvt_array *x);
 
 /* ---- reading values ---- */
 
-/* Writes all elements in C order to dst. `bytes` must be dvt_nbytes(x).
+/* Writes all elements in C order to dst, which may have any alignment. `bytes` must be
+   dvt_nbytes(x). After a failure, dst may hold a part.
    Copies: to host memory.  Waits: for x.  Errors: RANGE (bytes differ), CONTEXT (transfer
    guard). */
 DVT_API dvt_status dvt_to_host(dvt_array *x, void *dst, int64_t bytes);

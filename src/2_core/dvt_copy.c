@@ -204,18 +204,32 @@ DVTI_FN dvt_status dvti_write_host(const char *function, dvt_array *x, const voi
     return status;
 }
 
+/* Returns an array on cpu() at dst, with x's shape and dtype. dst must be aligned. */
+static dvt_array *dvti_array_at(const char *function, const dvt_array *x, void *dst) {
+    dvti_memory memory;
+    memset(&memory, 0, sizeof memory);
+    memory.data = dst;
+    memory.shape = x->shape;
+    memory.dtype = x->dtype;
+    return dvti_array_over(function, &memory, dvt_cpu());
+}
+
 DVTI_FN dvt_status dvti_read(const char *function, dvt_array *x, dvt_dtype dtype, void *dst) {
     dvt_scope_guard scope;
     dvt_array *host = x;
     dvt_status status = dvti_check_guard(function, x);
+    const bool on_cpu = x->storage->ctx.type == DVT_DEVICE_CPU;
+    const bool direct =
+        !on_cpu && x->dtype == dtype && (uintptr_t)dst % (uintptr_t)dvt_dtype_size(dtype) == 0;
     if (status != DVT_OK)
         return status;
     scope = dvt_scope_begin();
-    if (x->storage->ctx.type != DVT_DEVICE_CPU || x->dtype != dtype || !dvt_is_contiguous(x)) {
-        host = dvti_array_new(function, x->shape, dtype, dvt_cpu());
+    if (!on_cpu || x->dtype != dtype || !dvt_is_contiguous(x)) {
+        host = direct ? dvti_array_at(function, x, dst)
+                      : dvti_array_new(function, x->shape, dtype, dvt_cpu());
         status = host ? dvti_copy_elements(function, host, x) : dvti_failure();
     }
-    if (status == DVT_OK && dvt_size(host) > 0)
+    if (status == DVT_OK && !direct && dvt_size(host) > 0)
         memcpy(dst, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
     dvt_scope_end(&scope);
     return status;

@@ -1,6 +1,10 @@
 /* Convolution on a GPU: results and gradients as on cpu(). Integer inputs make every sum exact in
    any order, so every element must agree. One test uses fractions. */
 #include "on_gpu.h"
+#include "simcuda/sim_control.h"
+#if !defined(_WIN32)
+#include <dlfcn.h>
+#endif
 
 typedef struct conv_case {
     int64_t n, c, h, w, o, kh, kw;
@@ -208,3 +212,34 @@ DVT_TEST(gpu_conv_special_values) {
     SAME_ON_GPU(dvt_conv2d(dvt_copyto(x, dvt_gpu(0)), dvt_copyto(w, dvt_gpu(0)), NULL, &p),
                 dvt_conv2d(x, w, NULL, &p), 0, "NaN and infinity");
 }
+
+/* ---- tiles ---- */
+#if !defined(_WIN32)
+/* 16 and 6 filters with many results take the same tile, 16 x 256, and so the same program. */
+DVT_TEST(gpu_conv_few_filters_share_a_tile) {
+    static const int64_t filters[] = {16, 6}, images[] = {256, 264};
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    void *symbol = driver ? dlsym(driver, "sim_get_stats") : NULL;
+    sim_get_stats_fn *get_stats;
+    dvt_conv2d_options options;
+    int k;
+    NEEDS_GPU;
+    if (!symbol)
+        SKIP("not the simulated driver");
+    memcpy(&get_stats, &symbol, sizeof symbol);
+    memset(&options, 0, sizeof options);
+    for (k = 0; k < 2; k++)
+        DVT_SCOPE {
+            sim_stats before, after;
+            dvt_array *x = dvt_ones(DVT_SHAPE(images[k], 1, 10, 10), DVT_F32, dvt_gpu(0));
+            dvt_array *w = dvt_ones(DVT_SHAPE(filters[k], 1, 1, 1), DVT_F32, dvt_gpu(0)), *y;
+            CHECK_INT(dvt_wait(x), DVT_OK);
+            CHECK_INT(dvt_wait(w), DVT_OK);
+            get_stats(&before);
+            y = dvt_conv2d(x, w, NULL, &options);
+            CHECK_INT(dvt_wait(y), DVT_OK);
+            get_stats(&after);
+            CHECK_INT(after.blocks - before.blocks, (images[k] * 100 + 255) / 256);
+        }
+}
+#endif

@@ -41,6 +41,44 @@ DVT_TEST(copies_identity) {
     gpus(0);
 }
 
+/* A copy from a GPU goes straight to the caller's memory: host memory holds no second one. */
+DVT_TEST(copies_to_memory_of_the_caller) {
+    enum { N = 30 };
+
+    dvt_device_info cpu;
+    unsigned char bytes[4 * N + 3];
+    float value;
+    int i, off;
+    gpus(1);
+    DVT_SCOPE {
+        dvt_array *x = dvt_arange(0, N, 1, DVT_F32, dvt_gpu(0));
+        dvt_array *t = dvt_transpose(dvt_reshape(x, DVT_SHAPE(5, 6)), DVT_ALL);
+        for (off = 0; off < 4; off++) { /* floats at any address */
+            memset(bytes, 0xa5, sizeof bytes);
+            CHECK_INT(dvt_to_host(t, bytes + off, 4 * N), DVT_OK);
+            for (i = 0; i < N; i++) {
+                memcpy(&value, bytes + off + 4 * i, sizeof value);
+                CHECK(value == i % 5 * 6 + i / 5);
+            }
+            for (i = 0; i < 4 * N + 3; i++)
+                if (i < off || i >= off + 4 * N)
+                    CHECK_INT(bytes[i], 0xa5);
+        }
+    }
+    DVT_SCOPE {
+        const int64_t n = 1 << 18;
+        float *values = (float *)malloc(sizeof *values * (size_t)n);
+        dvt_array *x = dvt_full(DVT_SHAPE(n), 7, DVT_F32, dvt_gpu(0));
+        CHECK_INT(dvt_device_query(dvt_cpu(), &cpu), DVT_OK);
+        dvt_set_memory_limit(cpu.memory_used + n, dvt_cpu());
+        CHECK_INT(dvt_to_host(x, values, n * 4), DVT_OK);
+        dvt_set_memory_limit(0, dvt_cpu());
+        CHECK(values[0] == 7 && values[n - 1] == 7);
+        free(values);
+    }
+    gpus(0);
+}
+
 DVT_TEST(copies_to_the_default_context) {
     dvt_ctx zero = {DVT_DEVICE_DEFAULT, 0};
     gpus(1);

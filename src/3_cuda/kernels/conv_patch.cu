@@ -173,6 +173,19 @@ __device__ inline void dvti_put(const dvti_kconv &p, I part, I at, I channel, C 
 }
 
 #if TILED
+/* Sets the axes of a phase. NVRTC takes time for each copy of the divisions of DATA. */
+__device__ inline void dvti_axes_of(const dvti_kconv &p, dvti_work &b, I phase) {
+#pragma unroll(OP == DATA ? 1 : 2)
+    for (int axis = 0; axis < 2; axis++) {
+        const I of_axis = axis ? phase % (I)p.phases[1] : phase / (I)p.phases[1];
+        const dvti_axis r = dvti_axis_of(p, axis, of_axis);
+        if (axis == 0)
+            b.rows = r;
+        else
+            b.columns = r;
+    }
+}
+
 __device__ inline dvti_work dvti_work_of(const dvti_kconv &p) {
     dvti_work b;
     I block = (I)blockIdx.x, phase;
@@ -184,17 +197,26 @@ __device__ inline dvti_work dvti_work_of(const dvti_kconv &p) {
     block /= (I)p.parts;
     b.group = block % (I)p.groups;
     phase = block / (I)p.groups;
-    b.rows = dvti_axis_of(p, 0, phase / (I)p.phases[1]);
-    b.columns = dvti_axis_of(p, 1, phase % (I)p.phases[1]);
+    dvti_axes_of(p, b, phase);
     b.grid = p.grid;
     b.grid_width = p.grid_width;
     b.kernel = p.kernel;
     b.kernel_width = p.kernel_width;
     if (OP == DATA && p.phases[0] * p.phases[1] > 1) {
-        b.grid = dvti_divisor(b.rows.count * b.columns.count);
-        b.grid_width = dvti_divisor(b.columns.count);
-        b.kernel = dvti_divisor(b.rows.taps * b.columns.taps);
-        b.kernel_width = dvti_divisor(b.columns.taps);
+#pragma unroll 1
+        for (int i = 0; i < 4; i++) {
+            const I down = i < 2 ? b.rows.count : b.rows.taps,
+                    across = i < 2 ? b.columns.count : b.columns.taps;
+            const dvti_kdivisor d = dvti_divisor(i % 2 ? across : down * across);
+            if (i == 0)
+                b.grid = d;
+            else if (i == 1)
+                b.grid_width = d;
+            else if (i == 2)
+                b.kernel = d;
+            else
+                b.kernel_width = d;
+        }
     }
     b.m = OP == DATA ? (I)p.cg : (I)p.og;
     const I taps = (OP == DATA ? (I)p.og : (I)p.cg) * b.rows.taps * b.columns.taps;

@@ -193,6 +193,8 @@ static void dvti_cuda_conv_product(dvti_cuda_conv_plan *plan) {
 #define DVTI_CUDA_CONV_BLOCKS 264
 /* The smallest useful depth of a part. */
 #define DVTI_CUDA_CONV_PART 256
+/* The accuracy of the costs of tiles. */
+#define DVTI_CUDA_CONV_ABOUT 1.1
 
 static int64_t dvti_cuda_conv_parts(int64_t blocks, int64_t depth) {
     return DVTI_MAX(
@@ -209,32 +211,55 @@ static bool dvti_cuda_conv_fits(const dvti_cuda_conv_plan *plan, const dvti_cuda
     return plan->op != DVTI_CUDA_CONV_WEIGHT || tile->columns <= 128;
 }
 
-/* Chooses the tile with the lowest cost. Tiles that overhang waste rows and columns, small tiles
-   have less throughput, and few tiles leave multiprocessors idle. */
+typedef struct dvti_cuda_conv_tiling {
+    int64_t rows, columns, parts; /* of tiles; of the depth */
+    double computed;              /* results, with those outside */
+    double cost;
+} dvti_cuda_conv_tiling;
+
+/* Tiles that overhang waste rows and columns, small tiles have less throughput, and few tiles leave
+   multiprocessors idle. */
+static dvti_cuda_conv_tiling dvti_cuda_conv_tile_by(const dvti_cuda_conv_plan *plan,
+                                                    const dvti_cuda_conv_tile *tile) {
+    dvti_cuda_conv_tiling t;
+    double blocks;
+    t.rows = dvti_cuda_conv_blocks(plan->rows, tile->rows);
+    t.columns = dvti_cuda_conv_blocks(plan->columns, tile->columns);
+    blocks = (double)t.rows * (double)t.columns * (double)plan->products;
+    t.parts =
+        blocks < DVTI_CUDA_CONV_BLOCKS ? dvti_cuda_conv_parts((int64_t)blocks, plan->depth) : 1;
+    t.computed = blocks * tile->rows * tile->columns;
+    t.cost = t.computed / tile->speed / DVTI_MIN(blocks * (double)t.parts, DVTI_CUDA_CONV_BLOCKS);
+    return t;
+}
+
+/* Chooses the tile that computes the fewest results of those with about the lowest cost: 16 filters
+   take 16 x 256 rather than half of 32 x 128. Also, fewer tiles mean fewer programs to compile. */
 static void dvti_cuda_conv_choose_tile(dvti_cuda_conv_plan *plan, const dvti_cuda_conv_tile *tiles,
                                        int count) {
-    double best = 0;
+    dvti_cuda_conv_tiling t[DVTI_CUDA_CONV_TILES];
+    double least = 0, computed = 0;
     int k;
     for (k = 0; k < count; k++) {
-        const dvti_cuda_conv_tile *tile = &tiles[k];
-        int64_t rows = dvti_cuda_conv_blocks(plan->rows, tile->rows);
-        int64_t columns = dvti_cuda_conv_blocks(plan->columns, tile->columns);
-        double blocks = (double)rows * (double)columns * (double)plan->products, cost;
-        int64_t parts =
-            blocks < DVTI_CUDA_CONV_BLOCKS ? dvti_cuda_conv_parts((int64_t)blocks, plan->depth) : 1;
-        if (!plan->mma && !dvti_cuda_conv_fits(plan, tile))
-            continue;
-        cost = blocks * tile->rows * tile->columns / tile->speed /
-               DVTI_MIN(blocks * (double)parts, DVTI_CUDA_CONV_BLOCKS);
-        if (best == 0 || cost < best) {
-            best = cost;
-            plan->how = k;
-            plan->slice = tile->depth;
-            plan->args.row_tiles = rows;
-            plan->args.column_tiles = columns;
-            plan->args.parts = parts;
-        }
+        t[k] = dvti_cuda_conv_tile_by(plan, &tiles[k]);
+        if (!plan->mma && !dvti_cuda_conv_fits(plan, &tiles[k]))
+            t[k].cost = 0;
+        else if (least == 0 || t[k].cost < least)
+            least = t[k].cost;
     }
+    for (k = 0; k < count; k++) {
+        if (t[k].cost == 0 || t[k].cost > DVTI_CUDA_CONV_ABOUT * least)
+            continue;
+        if (computed > 0 && (t[k].computed > computed ||
+                             (t[k].computed == computed && t[k].cost >= t[plan->how].cost)))
+            continue;
+        computed = t[k].computed;
+        plan->how = k;
+    }
+    plan->slice = tiles[plan->how].depth;
+    plan->args.row_tiles = t[plan->how].rows;
+    plan->args.column_tiles = t[plan->how].columns;
+    plan->args.parts = t[plan->how].parts;
 }
 
 /* Rounds the depth of a part up to full slices. */
@@ -300,6 +325,7 @@ static void dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu, const dvti_launch *
 
 #undef DVTI_CUDA_CONV_BLOCKS
 #undef DVTI_CUDA_CONV_PART
+#undef DVTI_CUDA_CONV_ABOUT
 #undef DVTI_CUDA_CONV_TAPS
 
 /* ---- launches ---- */
