@@ -6,10 +6,10 @@
 mkdir -p "$BUILD"
 # Half of the time is that of these scripts, which another processor runs. Their output follows at
 # the end.
-beside="layers"
-! has "$PYTHON" || beside="layers guards worked_examples"
-for name in $beside; do rm -f "$BUILD/check.$name".*; done
-for name in $beside; do
+parallel="layers"
+! has "$PYTHON" || parallel="layers guards worked_examples"
+for name in $parallel; do rm -f "$BUILD/check.$name".*; done
+for name in $parallel; do
     sh "tests/check/$name.sh" >"$BUILD/check.$name.log" 2>&1
     echo $? >"$BUILD/check.$name.code"
 done &
@@ -117,7 +117,7 @@ fi
 
 # ---- layers at link time, changes that the checks must find, the examples of docs/ADDING_* ----
 wait
-for name in $beside; do
+for name in $parallel; do
     script "tests/check/$name.sh" in_its_turn "$name"
     rm -f "$BUILD/check.$name".*
 done
