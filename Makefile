@@ -394,8 +394,7 @@ $(EXAMPLES) $(BENCH): %: %.program.o $(LIBRARY)
 
 -include $(shell find build/$(config) -type f -name '*.d' 2>/dev/null)
 
-.PHONY: help run library test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay check \
-	header docs site bench bench-budgets bench-flags bench-jit bench-accuracy bench-before bench-cpu \
-	bench-sweep bench-blocks bench-misses bench-neon-model bench-fork-join bench-heap bench-parts \
-	examples \
-	install format clean shared
+.PHONY: help run library test gpu-check unit unit-quiet isa test-long matrix fuzz fuzz-replay \
+	check header docs site bench bench-budgets bench-flags bench-jit bench-accuracy \
+	bench-before bench-cpu bench-sweep bench-blocks bench-misses bench-neon-model \
+	bench-fork-join bench-heap bench-parts examples install format clean shared

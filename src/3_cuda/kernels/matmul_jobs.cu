@@ -1,6 +1,6 @@
-/* The jobs of a matrix product: one tile of one matrix in one split of k. Tiles are ordered in bands
-   of 8 tile rows, so that concurrent blocks share rows and columns in L2; outside of them are splits
-   of k, and outside of those matrices. */
+/* The jobs of a matrix product: one tile of one matrix in one split of k. Tiles are ordered in
+   bands of 8 tile rows, so that concurrent blocks share rows and columns in L2. Outside of them are
+   splits of k, and outside of those matrices. */
 
 struct dvti_mm_job {
     int64_t batch, row, col; /* row and column in tiles */
