@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes driver and NVRTC calls of a scenario fail (faults.c). By default the scenario is short, and
-# of each function the first eight calls fail, then every eighth. FULL=1 runs the long scenario,
+# of each function the first two calls fail, then every eleventh. FULL=1 runs the long scenario,
 # with a network of two layers and more than one step, and makes every call fail once.
 # Environment: BUILD, CC, LIBRARY, SIM (the directory of the simulated driver).
 here=$(dirname "$0")
@@ -30,8 +30,8 @@ of() { # TABLE: the functions of a table in src/3_cuda/driver/dvt_cuda_api.h
 if [ -n "$FULL" ]; then
     script "driver" "$work/faults" $(of cu)
 else
-    script "driver" "$work/faults" --short --every 8 $(of cu)
-    script "driver, copies in several chunks" "$work/faults" --step 2 --every 8 $(of cu)
+    script "driver" "$work/faults" --short --every 11 $(of cu)
+    script "driver, copies in several chunks" "$work/faults" --step 2 --every 11 $(of cu)
 fi
 # Without the disk cache, so that each program is compiled.
 script "compiler" env DEVTENSOR_CACHE=0 "$work/faults" --steps 1 $(of nvrtc)
