@@ -150,7 +150,8 @@ DVT_TEST(gpu_conv_fractions) {
     NEEDS_GPU;
     for (i = 0; i < 4; i++) {
         same_conv(&nets[3], dtypes[i], true, false);
-        same_conv(&corners[2], dtypes[i], true, false);
+        if (EACH(i, 3))
+            same_conv(&corners[2], dtypes[i], true, false);
     }
 }
 
@@ -180,9 +181,9 @@ DVT_TEST(gpu_conv_tf32) {
 /* Enough tiles for the largest tile size, with a partial last row, column and slice. By default only
    what has that tile: the result, or the gradient of the data. */
 DVT_TEST(gpu_conv_many_tiles) {
-    static const conv_case many = {9, 10,     62,     62,     127, 1,
+    static const conv_case many = {7, 10,     62,     62,     127, 1,
                                    1, {1, 1}, {0, 0}, {1, 1}, 1,   "128 x 128 forward"};
-    static const conv_case back = {9, 127,    62,     62,     10, 1,
+    static const conv_case back = {7, 127,    62,     62,     10, 1,
                                    1, {1, 1}, {0, 0}, {1, 1}, 1,  "128 x 128 data"};
     NEEDS_GPU;
     same_some(&many, DVT_F32, true, true, IN_FULL ? 2 : 0);
