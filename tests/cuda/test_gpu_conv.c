@@ -172,7 +172,8 @@ DVT_TEST(gpu_conv_tf32) {
     NEEDS_GPU;
     before = dvt_allow_tf32(true);
     for (i = 0; i < CASES(nets); i++)
-        same_conv(&nets[i], DVT_F32, i % 2 == 1, true);
+        if (EACH(i + 1, 2)) /* float16 uses the tiles of all */
+            same_conv(&nets[i], DVT_F32, i % 4 == 1, true);
     same_conv(&corners[5], DVT_F32, true, true);
     same_conv(&corners[15], DVT_F32, true, true);
     dvt_allow_tf32(before);
