@@ -179,8 +179,8 @@ DVT_TEST(gpu_conv_tf32) {
     dvt_allow_tf32(before);
 }
 
-/* Enough tiles for the largest tile size, with a partial last row, column and slice. By default only
-   what has that tile: the result, or the gradient of the data. */
+/* Enough tiles for the largest tile size, with a partial last row, column and slice. By default
+   only the result and the gradient of the data, which have that tile. */
 DVT_TEST(gpu_conv_many_tiles) {
     static const conv_case many = {7, 10,     62,     62,     127, 1,
                                    1, {1, 1}, {0, 0}, {1, 1}, 1,   "128 x 128 forward"};

@@ -4,8 +4,8 @@
 #include "on_gpu.h"
 #include <stdint.h>
 
-/* Compares x converted to every dtype on both devices. Each pair is a program; by default every float
-   is converted to every float, and other dtypes to every second one. */
+/* Compares x converted to every dtype on both devices. Each pair is a program. By default every
+   float is converted to every float, and other pairs are every second one. */
 static void same_bytes(dvt_array *x) {
     int to;
     for (to = 0; to < DVT_DTYPE_COUNT; to++) {

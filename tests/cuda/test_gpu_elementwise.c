@@ -204,11 +204,12 @@ static void binary(const binary_row *row, dvt_dtype a, dvt_dtype b) {
     }
 }
 
-/* Layouts of arrays next to a scalar. FLAT has a program of its own, with a tail. STRIDED has that of
-   the tests `binary`: rows of 12 of 16 elements. In full, both. */
-typedef enum layout { FLAT = 1, STRIDED = 2 } layout;
+/* Layouts of arrays next to a scalar. FLAT has a program of its own, with a tail. STRIDED, rows of
+   12 of 16 elements, has that of `binary`. In full, both. */
+typedef enum scalar_layout { FLAT, STRIDED } scalar_layout;
 
-static void with_scalar_of(const binary_row *row, dvt_dtype dtype, double scalar, layout layout) {
+static void with_scalar_of(const binary_row *row, dvt_dtype dtype, double scalar,
+                           scalar_layout layout) {
     dvt_array *x = sample(layout == FLAT ? 77 : 8 * 16, dtype, row->low, row->high), *gx, *y;
     gx = on_gpu(x);
     if (layout == STRIDED) {
@@ -221,7 +222,8 @@ static void with_scalar_of(const binary_row *row, dvt_dtype dtype, double scalar
     within(row->from_scalar(scalar, gx), y, bound_of(row->name, dvt_dtype_of(y)), NULL, row->name);
 }
 
-static void with_scalar(const binary_row *row, dvt_dtype dtype, double scalar, layout layout) {
+static void with_scalar(const binary_row *row, dvt_dtype dtype, double scalar,
+                        scalar_layout layout) {
     if (row->kind == RULE_NOBOOL && dtype == DVT_BOOL)
         return;
     DVT_SCOPE {
@@ -344,7 +346,7 @@ DVT_TEST(gpu_scalar_operands) {
     int i;
     NEEDS_GPU;
     for (i = 0; i < LENGTH(binary_rows); i++) {
-        layout some = i % 2 ? FLAT : STRIDED;
+        scalar_layout some = i % 2 ? FLAT : STRIDED;
         with_scalar(&binary_rows[i], DVT_F32, 0.1, some);
         with_scalar(&binary_rows[i], DVT_F32, 0, some);
         if (EACH(i, 4))

@@ -1,6 +1,6 @@
 /* Makes every call to the driver and to NVRTC fail once, in a process of its own, while the
-   scenario runs. --every N: the first two calls of each function, then every Nth, where N is prime,
-   so that the selection does not follow a period of the scenario.
+   scenario runs. --every N: the first two calls of each function, then every Nth. A prime N
+   does not follow a period of the scenario.
 
    usage: faults [--short] [--every N] [--step N | --steps N] [--only NAME@NTH=CODE] FUNCTION...
 
