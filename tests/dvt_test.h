@@ -27,10 +27,12 @@ int dvt_test_on_gpus(void);
 /* Returns the context of computations in tests: cpu(), or gpu(0) when the variable DVT_TEST_GPU is
    set. With it the tests of gradients and blocks run on a real or simulated GPU. */
 dvt_ctx dvt_test_ctx(void);
-/* Runs every n-th item of long products of dtypes and operations, unless DVT_TEST_FULL is set,
-   because on the simulator each program takes 0.3 s to compile. EACH_THERE is for tests that other
-   configurations run in full. */
-#define EACH(i, n) ((i) % (n) == 0 || getenv("DVT_TEST_FULL") != NULL)
+/* Tells whether the run is in full, as `make test-long` and tests on a real GPU are. */
+#define IN_FULL (getenv("DVT_TEST_FULL") != NULL)
+/* Tells whether item i is in a selection of every n-th, because on the simulator a program takes
+   0.3 to 1.5 s to compile. i is a sum of indices, so that every operation, dtype and layout occurs
+   in the selection. EACH_THERE is for tests that other configurations run in full. */
+#define EACH(i, n) ((i) % (n) == 0 || IN_FULL)
 #define EACH_THERE(i, n) (dvt_test_ctx().type == DVT_DEVICE_CPU || EACH(i, n))
 /* Tells whether |a - b| <= tolerance * max(1, |b|). NaN equals only NaN, infinities only
    themselves. */

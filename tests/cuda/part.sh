@@ -77,7 +77,8 @@ units() { # the unit tests whose behavior depends on the kind of GPU
     script "cuda/unit tests" "$LIBRARY_BUILD/unit/tests" "$@"
 }
 
-more_gradients="test_gradients_points.c test_gradients_sums.c test_autograd_orders.c"
+more_gradients="test_gradients_points.c test_gradients_sums.c test_autograd.c"
+more_gradients="$more_gradients test_autograd_orders.c"
 more_blocks="test_blocks_own.c test_block_inputs.c test_nets.c test_half_statistics.c"
 # Gradients and blocks compute on gpu(0), and are compared with cpu() in float64 or with the tests'
 # expected values.
@@ -116,7 +117,7 @@ headers | cache | compile | units) $part ;;
 processors) needs_simulator && script "cuda/132 multiprocessors" env SIMCUDA_SMS=132 \
     DEVTENSOR_ISA=reference "$LIBRARY_BUILD/cuda/tests" ;;
 # What differs on a GPU are kernels, which other parts test. DVT_TEST_FULL=1 or a GPU runs the rest.
-gradients) computed_on_gpu test_gradients.c test_gradients_conv.c test_autograd.c \
+gradients) computed_on_gpu test_gradients.c test_gradients_conv.c \
     ${ON_GPU:+$more_gradients} ${DVT_TEST_FULL:+$more_gradients} ;;
 blocks) computed_on_gpu test_blocks.c test_layers.c test_losses.c test_mixed.c \
     ${ON_GPU:+$more_blocks} ${DVT_TEST_FULL:+$more_blocks} ;;

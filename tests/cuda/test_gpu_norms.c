@@ -130,11 +130,6 @@ static void norm_check(norm_kind kind, dvt_shape shape, int axis, dvt_dtype dtyp
                     norm_text(&c, "not recorded"), __FILE__, __LINE__);
 }
 
-/* Each variant is a program, and compiling it takes longer than all its checks: DVT_TEST_FULL. */
-static bool in_full(void) {
-    return getenv("DVT_TEST_FULL") != NULL;
-}
-
 /* Rows of one lane, several, a warp, a block; too long for registers. */
 DVT_TEST(gpu_norms_of_rows) {
     static const int64_t lengths[] = {1, 7, 33, 64, 257, 1000, 8200};
@@ -144,7 +139,7 @@ DVT_TEST(gpu_norms_of_rows) {
         DVT_SCOPE {
             const int64_t rows = lengths[i] > 1000 ? 2 : 9;
             norm_check(LAYER, DVT_SHAPE(rows, lengths[i]), 0, DVT_F32, 2, 7);
-            if (i == 3 || i == 6 || in_full())
+            if (i == 3 || i == 6 || IN_FULL)
                 norm_check(RMS, DVT_SHAPE(rows, lengths[i]), 0, DVT_F32, 1, 7);
         }
 }
@@ -156,7 +151,7 @@ DVT_TEST(gpu_norms_of_other_dtypes) {
     norm_check(RMS, DVT_SHAPE(3, 24), 0, DVT_BF16, 3, 7);
     norm_check(BATCH, DVT_SHAPE(4, 3, 5, 5), 1, DVT_F16, 3, 7);
     norm_check(GROUP, DVT_SHAPE(2, 4, 3, 5), 0, DVT_F32, 2, 7);
-    if (!in_full())
+    if (!IN_FULL)
         return;
     norm_check(LAYER, DVT_SHAPE(5, 48), 0, DVT_BF16, 3, 7);
     norm_check(LAYER, DVT_SHAPE(3, 10), 0, DVT_F64, 2, 7);
@@ -266,7 +261,7 @@ static void norm_check_twice(norm_kind kind, dvt_shape shape, int axis) {
 DVT_TEST(gpu_norms_of_second_order) {
     NEEDS_GPU;
     norm_check_twice(LAYER, DVT_SHAPE(3, 6), 0);
-    if (in_full())
+    if (IN_FULL)
         norm_check_twice(RMS, DVT_SHAPE(3, 6), 0);
     norm_check_twice(BATCH, DVT_SHAPE(4, 3, 2), 1);
     norm_check_twice(PREDICT, DVT_SHAPE(4, 3), 1);

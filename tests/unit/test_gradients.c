@@ -63,8 +63,9 @@ DVT_TEST(gradients_of_unary_rows) {
     int i;
     for (i = 0; i < COUNT(unary_rows); i++) {
         const unary_row *row = &unary_rows[i];
-        check_one(row->name, apply_unary, row, DVT_SHAPE(2, 3), row->low, row->high);
-        if (EACH_THERE(i, 4))
+        if (EACH_THERE(i, 3))
+            check_one(row->name, apply_unary, row, DVT_SHAPE(2, 3), row->low, row->high);
+        if (EACH_THERE(i, 6))
             check_one(row->name, apply_unary_to_view, row, DVT_SHAPE(2, 3), row->low, row->high);
     }
     CHECK(COUNT(unary_rows) >= 32);
@@ -81,6 +82,8 @@ DVT_TEST(gradients_of_binary_rows) {
     int i;
     for (i = 0; i < COUNT(binary_rows); i++) {
         const binary_row *row = &binary_rows[i];
+        if (!EACH_THERE(i, 3))
+            continue;
         check_binary(row, DVT_SHAPE(2, 3), DVT_SHAPE(2, 3));
         check_binary(row, DVT_SHAPE(2, 3), DVT_SHAPE(3));
         check_binary(row, DVT_SHAPE(2, 1), DVT_SHAPE(1, 3));

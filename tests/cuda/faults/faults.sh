@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes driver and NVRTC calls of a scenario fail (faults.c). By default the scenario is short, and
-# of each function the first eight calls fail, then every eighth. FULL=1 runs the long scenario,
+# of each function the first two calls fail, then every eleventh. FULL=1 runs the long scenario,
 # with a network of two layers and more than one step, and makes every call fail once.
 # Environment: BUILD, CC, LIBRARY, SIM (the directory of the simulated driver).
 here=$(dirname "$0")
@@ -27,14 +27,16 @@ fi
 of() { # TABLE: the functions of a table in src/3_cuda/driver/dvt_cuda_api.h
     sed -n "s/^    X(\($1[A-Za-z0-9_]*\),.*/\1/p" src/3_cuda/driver/dvt_cuda_api.h
 }
+every=
 if [ -n "$FULL" ]; then
     script "driver" "$work/faults" $(of cu)
 else
-    script "driver" "$work/faults" --short --every 8 $(of cu)
-    script "driver, copies in several chunks" "$work/faults" --step 2 --every 8 $(of cu)
+    every="--every 11"
+    script "driver" "$work/faults" --short $every $(of cu)
+    script "driver, copies in several chunks" "$work/faults" --step 2 $every $(of cu)
 fi
 # Without the disk cache, so that each program is compiled.
-script "compiler" env DEVTENSOR_CACHE=0 "$work/faults" --steps 1 $(of nvrtc)
+script "compiler" env DEVTENSOR_CACHE=0 "$work/faults" --steps 1 $every $(of nvrtc)
 script "compiler for an unknown GPU" env DEVTENSOR_CACHE=0 SIMCUDA_CC=130 \
-    "$work/faults" --steps 1 $(of nvrtcGetPTX)
+    "$work/faults" --steps 1 $every $(of nvrtcGetPTX)
 finish

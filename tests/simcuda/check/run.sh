@@ -46,14 +46,16 @@ while read -r form; do
 done <"$BUILD/forms/missing"
 [ -s "$BUILD/forms/missing" ] || pass
 # Modules from another compiler, with other casts, rounding and inlining; and without memory checks.
+# By default some of them; DVT_TEST_FULL=1 runs more.
 if has clang; then
-    for name in check_float check_convert check_half check_matrix check_warp check_flow; do
+    for name in check_float check_convert check_warp \
+        ${DVT_TEST_FULL:+check_half check_matrix check_flow}; do
         script "$name, modules by clang" env SIMNVRTC_CC=clang "$BUILD/check/$name"
     done
 else
     skip "modules by clang" "no clang"
 fi
-for name in check_integer check_atomic check_warp check_flow; do
+for name in check_atomic check_warp ${DVT_TEST_FULL:+check_integer check_flow}; do
     script "$name, unchecked" env SIMCUDA_CHECK=0 "$BUILD/check/$name"
 done
 finish
