@@ -2382,8 +2382,8 @@ DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path);
 
 /* Options of dvt_block_load_with. */
 typedef struct dvt_load_options {
-	bool allow_missing; /* parameters that are not in the file keep their values */
-	bool ignore_extra;  /* skip arrays that are not in the net */
+	bool allow_missing; /* parameters that are not in the file keep their values; a warning */
+	bool ignore_extra;  /* skip arrays that are not in the net; a warning */
 	bool cast_dtype;    /* convert another dtype instead of failing */
 	/* NULL, or pairs of a name in the file and a name in the net, and then a NULL. One * stands for
        any text, also for none, and is copied: "encoder.*", "0.*", "head.w", "2.weight", NULL. Every
@@ -3148,7 +3148,7 @@ typedef struct dvt_checkpoint {
                                  the loss scale of mixed precision */
 	dvt_loader *loader;       /* epoch, position and seed */
 	int64_t epoch;            /* the caller's; a loader has its own */
-	int64_t step;             /* the caller's; 0: the steps of the trainer */
+	int64_t step;             /* the caller's; 0, or still loaded_step: the steps of the trainer */
 	double metric;            /* for dvt_checkpoint_keep_best */
 	dvt_array *const *arrays; /* the caller's arrays: loading writes into them */
 	const char *const *array_names;
@@ -3160,6 +3160,7 @@ typedef struct dvt_checkpoint {
 	/* loading */
 	dvt_ctx_list ctxs;   /* of the net; an empty list: where it is, or the default context */
 	bool other_settings; /* keep the optimizer's settings where they differ from the file's */
+	int64_t loaded_step; /* set by loading: the step, if it is that of the trainer, else 0 */
 } dvt_checkpoint;
 
 /* Saves the parts to a file, as safetensors whatever its name ends with. Call it between two steps:
@@ -30713,7 +30714,10 @@ DVTI_FN bool dvti_map_leaves_out(const dvti_load *load, int file);
 /* Returns the number of pairs, and judges one. A pair that only leaves arrays out is good. */
 DVTI_FN int dvti_map_pairs(const dvti_load *load);
 DVTI_FN dvti_pair_fault dvti_map_judge(const dvti_load *load, int pair);
-/* Returns whether names, shapes and dtypes fit; else one error says what does not. */
+/* Returns the shape as text, with ? for extents of 0, which any array may have. */
+DVTI_FN const char *dvti_open_shape_text(dvt_shape shape);
+/* Returns whether names, shapes and dtypes fit; else one error says what does not. Logs what a load
+   leaves out that fits. */
 DVTI_FN bool dvti_load_report(const dvti_load *load);
 
 #endif
@@ -67943,21 +67947,20 @@ static bool dvti_load_is_first(const dvti_load *load, size_t k) {
 	return true;
 }
 
-/* Returns the parameter's shape as text, with ? for extents that any array may have. */
-static const char *dvti_report_shape(const dvt_param *p) {
+DVTI_FN const char *dvti_open_shape_text(dvt_shape shape) {
 	char *buffer = dvti_name_buffer();
 	dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
 	int i;
-	if (dvti_shape_known(p->shape))
-		return dvti_shape_text(p->shape);
-	for (i = 0; i < p->shape.ndim; i++) {
+	if (dvti_shape_known(shape))
+		return dvti_shape_text(shape);
+	for (i = 0; i < shape.ndim; i++) {
 		dvti_text_add(&text, i ? ", " : "(");
-		if (p->shape.dim[i])
-			dvti_text_add(&text, "%lld", (long long)p->shape.dim[i]);
+		if (shape.dim[i])
+			dvti_text_add(&text, "%lld", (long long)shape.dim[i]);
 		else
 			dvti_text_add(&text, "?");
 	}
-	dvti_text_add(&text, p->shape.ndim == 1 ? ",)" : ")");
+	dvti_text_add(&text, shape.ndim == 1 ? ",)" : ")");
 	return buffer;
 }
 
@@ -67978,13 +67981,20 @@ static const char *dvti_report_name(const dvti_load *load, int i) {
 
 typedef bool (*dvti_load_fault)(const dvti_load *load, int i);
 
+static bool dvti_load_keeps(const dvti_load *load, int k) {
+	return dvti_load_is_first(load, (size_t)k) && !dvti_load_has(load, load->named.item[k].param);
+}
+
 static bool dvti_load_misses(const dvti_load *load, int k) {
-	return !load->options.allow_missing && dvti_load_is_first(load, (size_t)k) &&
-		   !dvti_load_has(load, load->named.item[k].param);
+	return !load->options.allow_missing && dvti_load_keeps(load, k);
+}
+
+static bool dvti_load_skips(const dvti_load *load, int i) {
+	return !dvti_load_used(load, i) && !dvti_map_leaves_out(load, i);
 }
 
 static bool dvti_load_is_extra(const dvti_load *load, int i) {
-	return !load->options.ignore_extra && !dvti_load_used(load, i) && !dvti_map_leaves_out(load, i);
+	return !load->options.ignore_extra && dvti_load_skips(load, i);
 }
 
 static const dvt_array *dvti_load_saved(const dvti_load *load, int k) {
@@ -68133,6 +68143,25 @@ static void dvti_warn_pairs(const dvti_load *load) {
 				 pairs.n > 1 ? "" : "s", load->path);
 }
 
+/* Logs what a partial load has left out. */
+static void dvti_tell_rest(const dvti_load *load) {
+	dvti_faults kept = dvti_faults_of(load, dvti_load_keeps, (int)load->named.count);
+	dvti_faults skipped = dvti_faults_of(load, dvti_load_skips, dvt_array_list_len(load->file));
+	char names[DVTI_REPORT_LIST], text[2 * DVTI_REPORT_LIST + 100];
+	dvti_text rest = dvti_text_begin(text, sizeof text);
+	if (kept.n)
+		dvti_text_add(&rest, "; %d parameter%s without an array: %s", kept.n,
+					  kept.n > 1 ? "s" : "",
+					  dvti_brief(names, sizeof names, kept.n, dvti_faults_net_name, &kept));
+	if (skipped.n)
+		dvti_text_add(&rest, "; %d array%s without a parameter: %s", skipped.n,
+					  skipped.n > 1 ? "s" : "",
+					  dvti_brief(names, sizeof names, skipped.n, dvti_faults_file_name, &skipped));
+	if (kept.n || skipped.n)
+		dvti_log(DVT_LOG_WARNING, "%s: '%.200s' was loaded in part%s", load->function,
+				 load->path, text);
+}
+
 /* Lists up to 4 parameters with both shapes. */
 static void dvti_report_shape_list(dvti_text *text, const dvti_faults *shapes) {
 	const dvti_load *load = shapes->load;
@@ -68140,7 +68169,7 @@ static void dvti_report_shape_list(dvti_text *text, const dvti_faults *shapes) {
 	for (i = 0; i < shapes->n && i < 4; i++) {
 		int k = dvti_faults_at(shapes, i);
 		dvti_text_add(text, "%s'%.60s' expected %s vs saved %s", i ? ", " : "",
-					  load->named.item[k].name, dvti_report_shape(load->named.item[k].param),
+					  load->named.item[k].name, dvti_open_shape_text(load->named.item[k].param->shape),
 					  dvti_shape_text(dvti_load_saved(load, k)->shape));
 	}
 	if (shapes->n > 4)
@@ -68154,7 +68183,7 @@ static void dvti_report_shapes(dvti_text *text, const dvti_faults *shapes) {
 				  "Failed loading Parameter '%.100s' from saved params: shape incompatible "
 				  "expected %s vs saved %s (%.100s in '%.200s')%s; load it into a net of the same "
 				  "layers",
-				  dvti_param_name(first->param), dvti_report_shape(first->param),
+				  dvti_param_name(first->param), dvti_open_shape_text(first->param->shape),
 				  dvti_shape_text(dvti_load_saved(load, shapes->first)->shape), first->name,
 				  load->path,
 				  dvti_shape_known(first->param->shape) ? "" : ", where ? is any extent above 0");
@@ -68222,6 +68251,7 @@ DVTI_FN bool dvti_load_report(const dvti_load *load) {
 	kinds = (missing.n > 0) + (extra.n > 0) + (pairs.n > 0) + (shapes.n > 0) + (dtypes.n > 0);
 	if (kinds == 0) {
 		dvti_warn_pairs(load);
+		dvti_tell_rest(load);
 		return true;
 	}
 	if (kinds > 1)
@@ -75223,7 +75253,8 @@ static bool dvti_checkpoint_add_own(const char *function, dvt_array_list *list,
 }
 
 DVTI_FN int64_t dvti_checkpoint_step(const dvt_checkpoint *c) {
-	return c->step || !c->trainer ? c->step : c->trainer->steps;
+	const bool own = c->step != 0 && c->step != c->loaded_step;
+	return own || !c->trainer ? c->step : c->trainer->steps;
 }
 
 /* Checks the caller's lists, before anything is read from them. */
@@ -75407,6 +75438,7 @@ typedef struct dvti_folder {
 	size_t count, capacity;
 	bool temporary; /* delete what killed processes left */
 	bool memory;    /* exhausted */
+	bool tells;     /* of checkpoints that are cut off */
 } dvti_folder;
 
 static char *dvti_folder_path(const char *folder, const char *name) {
@@ -75460,6 +75492,11 @@ static bool dvti_kept_look(dvti_folder *f, dvti_kept *item) {
 	return good;
 }
 
+static void dvti_kept_warn(const dvti_folder *f, const dvti_kept *item) {
+	dvti_log(DVT_LOG_WARNING, "%s: '%.300s' is damaged; an older checkpoint is looked for",
+			 f->function, item->path);
+}
+
 static void dvti_folder_free(dvti_folder *f) {
 	size_t i;
 	for (i = 0; i < f->count; i++)
@@ -75473,10 +75510,13 @@ static bool dvti_folder_list(dvti_folder *f) {
 	dvti_private_list(f->folder, dvti_folder_visit, f);
 	for (i = 0; i < f->count && !f->memory; i++) {
 		dvti_kept item = f->item[i];
-		if (dvti_kept_look(f, &item))
+		if (dvti_kept_look(f, &item)) {
 			f->item[n++] = item;
-		else
-			dvti_free(item.path);
+			continue;
+		}
+		if (f->tells && item.ours && !f->memory)
+			dvti_kept_warn(f, &item);
+		dvti_free(item.path);
 	}
 	for (; i < f->count; i++)
 		dvti_free(f->item[i].path);
@@ -75509,13 +75549,13 @@ static bool dvti_kept_verify(dvti_folder *f, const dvti_kept *item) {
 	if (f->memory)
 		dvti_fail_memory(f->function, DVTI_SOURCE_PEEK);
 	else if (!good)
-		dvti_log(DVT_LOG_WARNING, "%s: '%.300s' is damaged; an older checkpoint is looked for",
-				 f->function, item->path);
+		dvti_kept_warn(f, item);
 	return good;
 }
 
 static bool dvti_folder_newest(dvti_folder *f, char *path, size_t size) {
 	size_t i = 0;
+	f->tells = true;
 	if (!dvti_folder_list(f))
 		return false;
 	if (f->count > 1)
@@ -75708,7 +75748,8 @@ static int dvti_restore_compare(dvti_restore *r, const char *prefix, const char 
 				   : dvt_shape_equal(shape, saved)) ||
 			!dvt_shape_equal(saved, copy[0]->shape)) {
 			dvti_text_add(dvti_restore_fault(r, DVT_ERR_SHAPE), "%s%.60s has shape %s, not %s",
-						  prefix, name, dvti_shape_text(saved), dvti_shape_text(shape));
+						  prefix, name, dvti_shape_text(saved),
+						  open ? dvti_open_shape_text(shape) : dvti_shape_text(shape));
 			return 0;
 		}
 		if (copy[k]->dtype != dtype) {
@@ -76075,6 +76116,7 @@ static dvt_status dvti_restore_commit(dvti_restore *r) {
 			c->numbers[i] = *(const double *)dvti_view_of(copy[0]).data;
 	dvti_noted_number(r->list, "epoch", DVT_I64, &c->epoch);
 	dvti_noted_number(r->list, "step", DVT_I64, &c->step);
+	c->loaded_step = c->trainer && c->step == c->trainer->steps ? c->step : 0;
 	dvti_noted_number(r->list, "metric", DVT_F64, &c->metric);
 	return DVT_OK;
 }

@@ -26,7 +26,7 @@ typedef struct dvt_checkpoint {
                                  the loss scale of mixed precision */
     dvt_loader *loader;       /* epoch, position and seed */
     int64_t epoch;            /* the caller's; a loader has its own */
-    int64_t step;             /* the caller's; 0: the steps of the trainer */
+    int64_t step;             /* the caller's; 0, or still loaded_step: the steps of the trainer */
     double metric;            /* for dvt_checkpoint_keep_best */
     dvt_array *const *arrays; /* the caller's arrays: loading writes into them */
     const char *const *array_names;
@@ -38,6 +38,7 @@ typedef struct dvt_checkpoint {
     /* loading */
     dvt_ctx_list ctxs;   /* of the net; an empty list: where it is, or the default context */
     bool other_settings; /* keep the optimizer's settings where they differ from the file's */
+    int64_t loaded_step; /* set by loading: the step, if it is that of the trainer, else 0 */
 } dvt_checkpoint;
 
 /* Saves the parts to a file, as safetensors whatever its name ends with. Call it between two steps:

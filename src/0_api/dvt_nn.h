@@ -348,8 +348,8 @@ DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path);
 
 /* Options of dvt_block_load_with. */
 typedef struct dvt_load_options {
-    bool allow_missing; /* parameters that are not in the file keep their values */
-    bool ignore_extra;  /* skip arrays that are not in the net */
+    bool allow_missing; /* parameters that are not in the file keep their values; a warning */
+    bool ignore_extra;  /* skip arrays that are not in the net; a warning */
     bool cast_dtype;    /* convert another dtype instead of failing */
     /* NULL, or pairs of a name in the file and a name in the net, and then a NULL. One * stands for
        any text, also for none, and is copied: "encoder.*", "0.*", "head.w", "2.weight", NULL. Every

@@ -20,21 +20,20 @@ static bool dvti_load_is_first(const dvti_load *load, size_t k) {
     return true;
 }
 
-/* Returns the parameter's shape as text, with ? for extents that any array may have. */
-static const char *dvti_report_shape(const dvt_param *p) {
+DVTI_FN const char *dvti_open_shape_text(dvt_shape shape) {
     char *buffer = dvti_name_buffer();
     dvti_text text = dvti_text_begin(buffer, DVTI_NAME_SIZE);
     int i;
-    if (dvti_shape_known(p->shape))
-        return dvti_shape_text(p->shape);
-    for (i = 0; i < p->shape.ndim; i++) {
+    if (dvti_shape_known(shape))
+        return dvti_shape_text(shape);
+    for (i = 0; i < shape.ndim; i++) {
         dvti_text_add(&text, i ? ", " : "(");
-        if (p->shape.dim[i])
-            dvti_text_add(&text, "%lld", (long long)p->shape.dim[i]);
+        if (shape.dim[i])
+            dvti_text_add(&text, "%lld", (long long)shape.dim[i]);
         else
             dvti_text_add(&text, "?");
     }
-    dvti_text_add(&text, p->shape.ndim == 1 ? ",)" : ")");
+    dvti_text_add(&text, shape.ndim == 1 ? ",)" : ")");
     return buffer;
 }
 
@@ -55,13 +54,20 @@ static const char *dvti_report_name(const dvti_load *load, int i) {
 
 typedef bool (*dvti_load_fault)(const dvti_load *load, int i);
 
+static bool dvti_load_keeps(const dvti_load *load, int k) {
+    return dvti_load_is_first(load, (size_t)k) && !dvti_load_has(load, load->named.item[k].param);
+}
+
 static bool dvti_load_misses(const dvti_load *load, int k) {
-    return !load->options.allow_missing && dvti_load_is_first(load, (size_t)k) &&
-           !dvti_load_has(load, load->named.item[k].param);
+    return !load->options.allow_missing && dvti_load_keeps(load, k);
+}
+
+static bool dvti_load_skips(const dvti_load *load, int i) {
+    return !dvti_load_used(load, i) && !dvti_map_leaves_out(load, i);
 }
 
 static bool dvti_load_is_extra(const dvti_load *load, int i) {
-    return !load->options.ignore_extra && !dvti_load_used(load, i) && !dvti_map_leaves_out(load, i);
+    return !load->options.ignore_extra && dvti_load_skips(load, i);
 }
 
 static const dvt_array *dvti_load_saved(const dvti_load *load, int k) {
@@ -210,6 +216,25 @@ static void dvti_warn_pairs(const dvti_load *load) {
                  pairs.n > 1 ? "" : "s", load->path);
 }
 
+/* Logs what a partial load has left out. */
+static void dvti_tell_rest(const dvti_load *load) {
+    dvti_faults kept = dvti_faults_of(load, dvti_load_keeps, (int)load->named.count);
+    dvti_faults skipped = dvti_faults_of(load, dvti_load_skips, dvt_array_list_len(load->file));
+    char names[DVTI_REPORT_LIST], text[2 * DVTI_REPORT_LIST + 100];
+    dvti_text rest = dvti_text_begin(text, sizeof text);
+    if (kept.n)
+        dvti_text_add(&rest, "; %d parameter%s without an array: %s", kept.n,
+                      kept.n > 1 ? "s" : "",
+                      dvti_brief(names, sizeof names, kept.n, dvti_faults_net_name, &kept));
+    if (skipped.n)
+        dvti_text_add(&rest, "; %d array%s without a parameter: %s", skipped.n,
+                      skipped.n > 1 ? "s" : "",
+                      dvti_brief(names, sizeof names, skipped.n, dvti_faults_file_name, &skipped));
+    if (kept.n || skipped.n)
+        dvti_log(DVT_LOG_WARNING, "%s: '%.200s' was loaded in part%s", load->function,
+                 load->path, text);
+}
+
 /* Lists up to 4 parameters with both shapes. */
 static void dvti_report_shape_list(dvti_text *text, const dvti_faults *shapes) {
     const dvti_load *load = shapes->load;
@@ -217,7 +242,7 @@ static void dvti_report_shape_list(dvti_text *text, const dvti_faults *shapes) {
     for (i = 0; i < shapes->n && i < 4; i++) {
         int k = dvti_faults_at(shapes, i);
         dvti_text_add(text, "%s'%.60s' expected %s vs saved %s", i ? ", " : "",
-                      load->named.item[k].name, dvti_report_shape(load->named.item[k].param),
+                      load->named.item[k].name, dvti_open_shape_text(load->named.item[k].param->shape),
                       dvti_shape_text(dvti_load_saved(load, k)->shape));
     }
     if (shapes->n > 4)
@@ -231,7 +256,7 @@ static void dvti_report_shapes(dvti_text *text, const dvti_faults *shapes) {
                   "Failed loading Parameter '%.100s' from saved params: shape incompatible "
                   "expected %s vs saved %s (%.100s in '%.200s')%s; load it into a net of the same "
                   "layers",
-                  dvti_param_name(first->param), dvti_report_shape(first->param),
+                  dvti_param_name(first->param), dvti_open_shape_text(first->param->shape),
                   dvti_shape_text(dvti_load_saved(load, shapes->first)->shape), first->name,
                   load->path,
                   dvti_shape_known(first->param->shape) ? "" : ", where ? is any extent above 0");
@@ -299,6 +324,7 @@ DVTI_FN bool dvti_load_report(const dvti_load *load) {
     kinds = (missing.n > 0) + (extra.n > 0) + (pairs.n > 0) + (shapes.n > 0) + (dtypes.n > 0);
     if (kinds == 0) {
         dvti_warn_pairs(load);
+        dvti_tell_rest(load);
         return true;
     }
     if (kinds > 1)

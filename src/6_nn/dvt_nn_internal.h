@@ -346,7 +346,10 @@ DVTI_FN bool dvti_map_leaves_out(const dvti_load *load, int file);
 /* Returns the number of pairs, and judges one. A pair that only leaves arrays out is good. */
 DVTI_FN int dvti_map_pairs(const dvti_load *load);
 DVTI_FN dvti_pair_fault dvti_map_judge(const dvti_load *load, int pair);
-/* Returns whether names, shapes and dtypes fit; else one error says what does not. */
+/* Returns the shape as text, with ? for extents of 0, which any array may have. */
+DVTI_FN const char *dvti_open_shape_text(dvt_shape shape);
+/* Returns whether names, shapes and dtypes fit; else one error says what does not. Logs what a load
+   leaves out that fits. */
 DVTI_FN bool dvti_load_report(const dvti_load *load);
 
 #endif

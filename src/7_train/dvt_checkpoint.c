@@ -146,7 +146,8 @@ static bool dvti_checkpoint_add_own(const char *function, dvt_array_list *list,
 }
 
 DVTI_FN int64_t dvti_checkpoint_step(const dvt_checkpoint *c) {
-    return c->step || !c->trainer ? c->step : c->trainer->steps;
+    const bool own = c->step != 0 && c->step != c->loaded_step;
+    return own || !c->trainer ? c->step : c->trainer->steps;
 }
 
 /* Checks the caller's lists, before anything is read from them. */

@@ -18,6 +18,7 @@ typedef struct dvti_folder {
     size_t count, capacity;
     bool temporary; /* delete what killed processes left */
     bool memory;    /* exhausted */
+    bool tells;     /* of checkpoints that are cut off */
 } dvti_folder;
 
 static char *dvti_folder_path(const char *folder, const char *name) {
@@ -71,6 +72,11 @@ static bool dvti_kept_look(dvti_folder *f, dvti_kept *item) {
     return good;
 }
 
+static void dvti_kept_warn(const dvti_folder *f, const dvti_kept *item) {
+    dvti_log(DVT_LOG_WARNING, "%s: '%.300s' is damaged; an older checkpoint is looked for",
+             f->function, item->path);
+}
+
 static void dvti_folder_free(dvti_folder *f) {
     size_t i;
     for (i = 0; i < f->count; i++)
@@ -84,10 +90,13 @@ static bool dvti_folder_list(dvti_folder *f) {
     dvti_private_list(f->folder, dvti_folder_visit, f);
     for (i = 0; i < f->count && !f->memory; i++) {
         dvti_kept item = f->item[i];
-        if (dvti_kept_look(f, &item))
+        if (dvti_kept_look(f, &item)) {
             f->item[n++] = item;
-        else
-            dvti_free(item.path);
+            continue;
+        }
+        if (f->tells && item.ours && !f->memory)
+            dvti_kept_warn(f, &item);
+        dvti_free(item.path);
     }
     for (; i < f->count; i++)
         dvti_free(f->item[i].path);
@@ -120,13 +129,13 @@ static bool dvti_kept_verify(dvti_folder *f, const dvti_kept *item) {
     if (f->memory)
         dvti_fail_memory(f->function, DVTI_SOURCE_PEEK);
     else if (!good)
-        dvti_log(DVT_LOG_WARNING, "%s: '%.300s' is damaged; an older checkpoint is looked for",
-                 f->function, item->path);
+        dvti_kept_warn(f, item);
     return good;
 }
 
 static bool dvti_folder_newest(dvti_folder *f, char *path, size_t size) {
     size_t i = 0;
+    f->tells = true;
     if (!dvti_folder_list(f))
         return false;
     if (f->count > 1)

@@ -82,7 +82,8 @@ static int dvti_restore_compare(dvti_restore *r, const char *prefix, const char 
                    : dvt_shape_equal(shape, saved)) ||
             !dvt_shape_equal(saved, copy[0]->shape)) {
             dvti_text_add(dvti_restore_fault(r, DVT_ERR_SHAPE), "%s%.60s has shape %s, not %s",
-                          prefix, name, dvti_shape_text(saved), dvti_shape_text(shape));
+                          prefix, name, dvti_shape_text(saved),
+                          open ? dvti_open_shape_text(shape) : dvti_shape_text(shape));
             return 0;
         }
         if (copy[k]->dtype != dtype) {
@@ -449,6 +450,7 @@ static dvt_status dvti_restore_commit(dvti_restore *r) {
             c->numbers[i] = *(const double *)dvti_view_of(copy[0]).data;
     dvti_noted_number(r->list, "epoch", DVT_I64, &c->epoch);
     dvti_noted_number(r->list, "step", DVT_I64, &c->step);
+    c->loaded_step = c->trainer && c->step == c->trainer->steps ? c->step : 0;
     dvti_noted_number(r->list, "metric", DVT_F64, &c->metric);
     return DVT_OK;
 }

@@ -287,6 +287,40 @@ DVT_TEST(checkpoint_directories_are_created) {
     CHECK(rmdir("new_runs/first") == 0 && rmdir("new_runs") == 0);
 }
 
+/* Loading sets the step, and later checkpoints of a resumed run have the steps of its trainer. */
+DVT_TEST(checkpoint_directories_of_a_resumed_run) {
+    const char *first = "./checkpoint-000000002.safetensors";
+    const char *second = "./checkpoint-000000003.safetensors";
+    const char *own = "./checkpoint-000000050.safetensors";
+    run r = run_new(dvt_optimizer_adam(0.01), 1, 7);
+    dvt_checkpoint c = described(&r);
+    char path[200];
+    run_steps(&r, 2);
+    c.metric = 0.9;
+    CHECK_INT(dvt_checkpoint_keep_best(&c, ".", 2, DVT_LARGEST), DVT_OK);
+    CHECK_INT(dvt_checkpoint_load(&c, first), DVT_OK);
+    CHECK_INT(c.step, 2);
+    run_steps(&r, 1);
+    c.metric = 0.1;
+    CHECK_INT(dvt_checkpoint_keep_best(&c, ".", 2, DVT_LARGEST), DVT_OK);
+    CHECK(dvt_checkpoint_latest(".", path, sizeof path));
+    CHECK_STR(path, second);
+    CHECK_INT(dvt_checkpoint_load(&c, first), DVT_OK);
+    CHECK_CLOSE(c.metric, 0.9, 0);
+    c.step = 50; /* the caller's own steps */
+    CHECK_INT(dvt_checkpoint_save(&c, own), DVT_OK);
+    CHECK_INT(dvt_checkpoint_load(&c, own), DVT_OK);
+    CHECK_INT(c.step, 50);
+    CHECK_INT(c.loaded_step, 0);
+    CHECK(remove(first) == 0 && remove(second) == 0 && remove(own) == 0);
+}
+
+static int warnings;
+static void count_warnings(void *user, dvt_log_level level, const char *message) {
+    (void)user;
+    warnings += level == DVT_LOG_WARNING && strstr(message, "is damaged") != NULL;
+}
+
 DVT_TEST(checkpoint_directories_keep_the_best) {
     static const double metric[] = {0.5, 0.9, 0.7, 0.6, 0.1};
     static const char *const kept[] = {"./checkpoint-000000002.safetensors",
@@ -317,7 +351,11 @@ DVT_TEST(checkpoint_directories_keep_the_best) {
     CHECK(f && fwrite("cut", 1, 3, f) == 3);
     if (f)
         fclose(f);
+    warnings = 0;
+    dvt_set_logger(count_warnings, NULL);
     CHECK(dvt_checkpoint_latest(".", path, sizeof path));
+    dvt_set_logger(NULL, NULL);
+    CHECK_INT(warnings, 1);
     CHECK_STR(path, kept[1]);
     CHECK(!dvt_checkpoint_latest("no_such_directory", path, sizeof path));
     CHECK_INT(dvt_error_code(), DVT_OK);

@@ -231,6 +231,34 @@ DVT_TEST(files_with_many_faults) {
     remove_file();
 }
 
+static char logged[600];
+static void keep_message(void *user, dvt_log_level level, const char *message) {
+    (void)user;
+    if (level == DVT_LOG_WARNING)
+        snprintf(logged, sizeof logged, "%s", message);
+}
+
+/* A load that options make partial logs what it has left out; a whole one logs nothing. */
+DVT_TEST(partial_loads_say_what_is_left_out) {
+    const entry some[] = {{"0.weight", DVT_SHAPE(2, 3), 5}, {"decoder.bias", DVT_SHAPE(2), 6}};
+    dvt_load_options options = with_map(NULL);
+    dvt_block *net = two_dense();
+    open_file("partial.safetensors");
+    write_safetensors(some, 2, DVT_F32);
+    options.allow_missing = options.ignore_extra = true;
+    dvt_set_logger(keep_message, NULL);
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_OK);
+    CHECK(strstr(logged, "partial.safetensors' was loaded in part; 3 parameters without an array: "
+                         "'0.bias', '1.weight', '1.bias'; 1 array without a parameter: "
+                         "'decoder.bias'") != NULL);
+    *logged = 0;
+    CHECK_INT(dvt_block_save(net, path), DVT_OK);
+    CHECK_INT(dvt_block_load_with(net, path, &options, no_contexts()), DVT_OK);
+    CHECK_STR(logged, "");
+    dvt_set_logger(NULL, NULL);
+    remove_file();
+}
+
 /* Unknown extents are question marks, and renamed arrays have both names. */
 DVT_TEST(load_faults_show_maps_and_unknown_extents) {
     static const char *const map[] = {"encoder.*", "9.*", NULL};
