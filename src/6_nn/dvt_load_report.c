@@ -223,16 +223,15 @@ static void dvti_tell_rest(const dvti_load *load) {
     char names[DVTI_REPORT_LIST], text[2 * DVTI_REPORT_LIST + 100];
     dvti_text rest = dvti_text_begin(text, sizeof text);
     if (kept.n)
-        dvti_text_add(&rest, "; %d parameter%s without an array: %s", kept.n,
-                      kept.n > 1 ? "s" : "",
+        dvti_text_add(&rest, "; %d parameter%s without an array: %s", kept.n, kept.n > 1 ? "s" : "",
                       dvti_brief(names, sizeof names, kept.n, dvti_faults_net_name, &kept));
     if (skipped.n)
         dvti_text_add(&rest, "; %d array%s without a parameter: %s", skipped.n,
                       skipped.n > 1 ? "s" : "",
                       dvti_brief(names, sizeof names, skipped.n, dvti_faults_file_name, &skipped));
     if (kept.n || skipped.n)
-        dvti_log(DVT_LOG_WARNING, "%s: '%.200s' was loaded in part%s", load->function,
-                 load->path, text);
+        dvti_log(DVT_LOG_WARNING, "%s: '%.200s' was loaded in part%s", load->function, load->path,
+                 text);
 }
 
 /* Lists up to 4 parameters with both shapes. */
@@ -242,7 +241,8 @@ static void dvti_report_shape_list(dvti_text *text, const dvti_faults *shapes) {
     for (i = 0; i < shapes->n && i < 4; i++) {
         int k = dvti_faults_at(shapes, i);
         dvti_text_add(text, "%s'%.60s' expected %s vs saved %s", i ? ", " : "",
-                      load->named.item[k].name, dvti_open_shape_text(load->named.item[k].param->shape),
+                      load->named.item[k].name,
+                      dvti_open_shape_text(load->named.item[k].param->shape),
                       dvti_shape_text(dvti_load_saved(load, k)->shape));
     }
     if (shapes->n > 4)

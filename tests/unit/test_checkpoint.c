@@ -316,6 +316,7 @@ DVT_TEST(checkpoint_directories_of_a_resumed_run) {
 }
 
 static int warnings;
+
 static void count_warnings(void *user, dvt_log_level level, const char *message) {
     (void)user;
     warnings += level == DVT_LOG_WARNING && strstr(message, "is damaged") != NULL;

@@ -232,6 +232,7 @@ DVT_TEST(files_with_many_faults) {
 }
 
 static char logged[600];
+
 static void keep_message(void *user, dvt_log_level level, const char *message) {
     (void)user;
     if (level == DVT_LOG_WARNING)
