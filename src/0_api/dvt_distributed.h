@@ -49,8 +49,7 @@ DVT_API double dvt_trainer_loss(const dvt_trainer *trainer);
 /* ---- processes: data parallelism over many machines ----
 
    One program runs as n processes, the ranks 0 .. n-1, each with contexts of its own. Compile the
-   implementation with MPI's compiler and DEVTENSOR_MPI, link with MPI's compiler, and start the
-   program with MPI's launcher:
+   implementation with MPI's compiler and DEVTENSOR_MPI, and start the program with its launcher:
 
        mpicc -O2 -c -x c -DDEVTENSOR_MPI -DDEVTENSOR_IMPLEMENTATION devtensor.h -o devtensor.o
        mpicc train.c devtensor.o -o train -lm -ldl -lpthread

@@ -32,20 +32,17 @@ static dvt_shape dvti_conv_block_weight(const dvti_conv_settings *c, int64_t in)
                         : DVT_SHAPE(first, second, d->kernel[0], d->kernel[1]);
 }
 
-/* Checks that x is a batch of images, or rows, with this number of channels. Channels on the last
-   axis, as in NHWC, must be transposed: reshape keeps the order of the values. */
+/* Checks that x is a batch of images, or rows, with this number of channels. */
 static bool dvti_conv_block_accepts(const dvti_conv_settings *c, const dvt_array *x,
                                     int64_t channels) {
-    bool same_axes = x->shape.ndim == c->axes + 2;
-    const char *advice = "reshape it";
-    if (same_axes && x->shape.dim[1] == channels)
+    bool axes = x->shape.ndim == c->axes + 2;
+    bool nhwc = axes && x->shape.dim[c->axes + 1] == channels;
+    if (axes && x->shape.dim[1] == channels)
         return true;
-    if (same_axes && x->shape.dim[c->axes + 1] == channels)
-        advice = c->axes == 1 ? "transpose it with dvt_transpose(x, DVT_AXES(0, 2, 1))"
-                              : "transpose it with dvt_transpose(x, DVT_AXES(0, 3, 1, 2))";
     dvti_fail(DVT_ERR_SHAPE,
               "x is %s; expected (batch, %lld, %s): %s, or make the block for other channels",
-              dvti_describe(x), (long long)channels, dvti_conv_block_axes(c), advice);
+              dvti_describe(x), (long long)channels, dvti_conv_block_axes(c),
+              nhwc ? "transpose it with dvt_transpose" : "reshape it");
     return false;
 }
 
