@@ -100,6 +100,10 @@ int main(int argc, char **argv) {
     int i;
     classes = file ? dvt_array_list_metadata(file, "classes") : NULL;
     if (!net || !classes) {
+        if (!file) {
+            fprintf(stderr, "classify: %s\n", dvt_error());
+            return 1;
+        }
         fprintf(stderr,
                 "classify: %s is not a classifier of images; expected a file of "
                 "tests/golden/make_torch_trained.py. %s\n",

@@ -50,6 +50,10 @@ int main(int argc, char **argv) {
     dvt_block *net = file ? transformer_load(path, file, dev) : NULL;
     alphabet = file ? dvt_array_list_metadata(file, "vocabulary") : NULL;
     if (!net || !alphabet) {
+        if (!file) {
+            fprintf(stderr, "generate: %s\n", dvt_error());
+            return 1;
+        }
         fprintf(stderr,
                 "generate: %s is not a transformer of characters; expected a file of "
                 "tests/golden/make_torch_transformer.py. %s\n",

@@ -100,6 +100,10 @@ int main(int argc, char **argv) {
         line = dvt_array_list_metadata(file, "lines");
     }
     if (!known || !languages || !line) {
+        if (!file) {
+            fprintf(stderr, "language: %s\n", dvt_error());
+            return 1;
+        }
         fprintf(stderr,
                 "language: %s is not a net of characters; expected a file of "
                 "tests/golden/make_torch_trained.py. %s\n",

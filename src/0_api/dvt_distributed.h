@@ -48,10 +48,11 @@ DVT_API double dvt_trainer_loss(const dvt_trainer *trainer);
 
 /* ---- processes: data parallelism over many machines ----
 
-   One program runs as n processes, the ranks 0 .. n-1, each with contexts of its own. Compile it
-   with MPI's compiler and DEVTENSOR_MPI, and start it with MPI's launcher:
+   One program runs as n processes, the ranks 0 .. n-1, each with contexts of its own. Compile the
+   implementation with MPI's compiler and DEVTENSOR_MPI, and start the program with its launcher:
 
-       mpicc -DDEVTENSOR_MPI train.c -o train -lm -ldl -lpthread
+       mpicc -O2 -c -x c -DDEVTENSOR_MPI -DDEVTENSOR_IMPLEMENTATION devtensor.h -o devtensor.o
+       mpicc train.c devtensor.o -o train -lm -ldl -lpthread
        mpirun -np 4 ./train
 
    After dvt_distributed_init, the same training loop trains one model on all of them:

@@ -35,12 +35,14 @@ static dvt_shape dvti_conv_block_weight(const dvti_conv_settings *c, int64_t in)
 /* Checks that x is a batch of images, or rows, with this number of channels. */
 static bool dvti_conv_block_accepts(const dvti_conv_settings *c, const dvt_array *x,
                                     int64_t channels) {
-    if (x->shape.ndim == c->axes + 2 && x->shape.dim[1] == channels)
+    bool axes = x->shape.ndim == c->axes + 2;
+    bool nhwc = axes && x->shape.dim[c->axes + 1] == channels;
+    if (axes && x->shape.dim[1] == channels)
         return true;
     dvti_fail(DVT_ERR_SHAPE,
-              "x is %s; expected (batch, %lld, %s): reshape it, or make the block for other "
-              "channels",
-              dvti_describe(x), (long long)channels, dvti_conv_block_axes(c));
+              "x is %s; expected (batch, %lld, %s): %s, or make the block for other channels",
+              dvti_describe(x), (long long)channels, dvti_conv_block_axes(c),
+              nhwc ? "transpose it with dvt_transpose" : "reshape it");
     return false;
 }
 

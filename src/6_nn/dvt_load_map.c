@@ -57,8 +57,8 @@ static bool dvti_map_check(const dvti_load *load) {
             (ours && !star)) {
             dvti_fail(DVT_ERR_VALUE,
                       "%s: the map has the pair \"%.100s\", \"%.100s\"; expected at most one * in "
-                      "each name, none in the second if the first has none, and a NULL after the "
-                      "last pair",
+                      "each name. The second name may have one only if the first has one. The map "
+                      "ends with NULL",
                       load->function, pair[0], pair[1] ? pair[1] : "(NULL)");
             return false;
         }

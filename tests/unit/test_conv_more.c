@@ -437,7 +437,16 @@ DVT_TEST(conv_more_blocks_errors) {
                "in_channels cannot be inferred from x float32 (2, 4, 5)");
     dvt_block_forward(block, dvt_ones(DVT_SHAPE(2, 4, 5, 5), DVT_F32, dvt_test_ctx()));
     CHECK_SAYS(dvt_block_forward(block, dvt_ones(DVT_SHAPE(2, 3, 5, 5), DVT_F32, dvt_test_ctx())),
-               DVT_ERR_SHAPE, "expected (batch, 4, height, width)");
+               DVT_ERR_SHAPE, "expected (batch, 4, height, width): reshape it");
+    CHECK_SAYS(dvt_block_forward(block, dvt_ones(DVT_SHAPE(2, 5, 6, 4), DVT_F32, dvt_test_ctx())),
+               DVT_ERR_SHAPE,
+               "expected (batch, 4, height, width): transpose it with dvt_transpose, or");
+    CHECK_SAYS(dvt_block_forward(block, dvt_ones(DVT_SHAPE(2, 5, 4), DVT_F32, dvt_test_ctx())),
+               DVT_ERR_SHAPE, "expected (batch, 4, height, width): reshape it");
+    block = dvt_nn_conv1d(3, 3, DVT_IDENTITY);
+    forward(block, dvt_ones(DVT_SHAPE(2, 4, 5), DVT_F32, dvt_test_ctx()));
+    CHECK_SAYS(dvt_block_forward(block, dvt_ones(DVT_SHAPE(2, 5, 4), DVT_F32, dvt_test_ctx())),
+               DVT_ERR_SHAPE, "expected (batch, 4, width): transpose it with dvt_transpose, or");
 }
 
 /* Names in files do not depend on the kind of convolution. */
