@@ -3058,10 +3058,11 @@ DVT_API double dvt_trainer_loss(const dvt_trainer *trainer);
 
 /* ---- processes: data parallelism over many machines ----
 
-   One program runs as n processes, the ranks 0 .. n-1, each with contexts of its own. Compile it
-   with MPI's compiler and DEVTENSOR_MPI, and start it with MPI's launcher:
+   One program runs as n processes, the ranks 0 .. n-1, each with contexts of its own. Compile the
+   implementation with MPI's compiler and DEVTENSOR_MPI, and start the program with its launcher:
 
-       mpicc -DDEVTENSOR_MPI train.c -o train -lm -ldl -lpthread
+       mpicc -O2 -c -x c -DDEVTENSOR_MPI -DDEVTENSOR_IMPLEMENTATION devtensor.h -o devtensor.o
+       mpicc train.c devtensor.o -o train -lm -ldl -lpthread
        mpirun -np 4 ./train
 
    After dvt_distributed_init, the same training loop trains one model on all of them:
@@ -64723,12 +64724,14 @@ static dvt_shape dvti_conv_block_weight(const dvti_conv_settings *c, int64_t in)
 /* Checks that x is a batch of images, or rows, with this number of channels. */
 static bool dvti_conv_block_accepts(const dvti_conv_settings *c, const dvt_array *x,
 									int64_t channels) {
-	if (x->shape.ndim == c->axes + 2 && x->shape.dim[1] == channels)
+	bool axes = x->shape.ndim == c->axes + 2;
+	bool nhwc = axes && x->shape.dim[c->axes + 1] == channels;
+	if (axes && x->shape.dim[1] == channels)
 		return true;
 	dvti_fail(DVT_ERR_SHAPE,
-			  "x is %s; expected (batch, %lld, %s): reshape it, or make the block for other "
-			  "channels",
-			  dvti_describe(x), (long long)channels, dvti_conv_block_axes(c));
+			  "x is %s; expected (batch, %lld, %s): %s, or make the block for other channels",
+			  dvti_describe(x), (long long)channels, dvti_conv_block_axes(c),
+			  nhwc ? "transpose it with dvt_transpose" : "reshape it");
 	return false;
 }
 
@@ -67622,8 +67625,8 @@ static bool dvti_map_check(const dvti_load *load) {
 			(ours && !star)) {
 			dvti_fail(DVT_ERR_VALUE,
 					  "%s: the map has the pair \"%.100s\", \"%.100s\"; expected at most one * in "
-					  "each name, none in the second if the first has none, and a NULL after the "
-					  "last pair",
+					  "each name. The second name may have one only if the first has one. The map "
+					  "ends with NULL",
 					  load->function, pair[0], pair[1] ? pair[1] : "(NULL)");
 			return false;
 		}
@@ -68196,14 +68199,16 @@ static void dvti_report_shapes(dvti_text *text, const dvti_faults *shapes) {
 
 static void dvti_report_dtypes(dvti_text *text, const dvti_faults *dtypes) {
 	const dvti_load *load = dtypes->load;
-	const dvt_param *p = load->named.item[dtypes->first].param;
+	const dvti_named *first = &load->named.item[dtypes->first];
+	const dvt_param *p = first->param;
 	char names[DVTI_REPORT_LIST];
 	dvti_text_add(text,
 				  "Failed loading Parameter '%.100s' from saved params: dtype incompatible "
-				  "expected %s vs saved %s. Set cast_dtype of dvt_block_load_with to cast the "
-				  "dtype of saved params",
+				  "expected %s vs saved %s (%.100s in '%.200s'). Set cast_dtype of "
+				  "dvt_block_load_with to cast the dtype of saved params",
 				  dvti_param_name(p), dvt_dtype_name(p->dtype),
-				  dvt_dtype_name(dvti_load_saved(load, dtypes->first)->dtype));
+				  dvt_dtype_name(dvti_load_saved(load, dtypes->first)->dtype), first->name,
+				  load->path);
 	if (dtypes->n > 1)
 		dvti_text_add(text, ". All: %s",
 					  dvti_brief(names, sizeof names, dtypes->n, dvti_faults_net_name, dtypes));

@@ -268,14 +268,16 @@ static void dvti_report_shapes(dvti_text *text, const dvti_faults *shapes) {
 
 static void dvti_report_dtypes(dvti_text *text, const dvti_faults *dtypes) {
     const dvti_load *load = dtypes->load;
-    const dvt_param *p = load->named.item[dtypes->first].param;
+    const dvti_named *first = &load->named.item[dtypes->first];
+    const dvt_param *p = first->param;
     char names[DVTI_REPORT_LIST];
     dvti_text_add(text,
                   "Failed loading Parameter '%.100s' from saved params: dtype incompatible "
-                  "expected %s vs saved %s. Set cast_dtype of dvt_block_load_with to cast the "
-                  "dtype of saved params",
+                  "expected %s vs saved %s (%.100s in '%.200s'). Set cast_dtype of "
+                  "dvt_block_load_with to cast the dtype of saved params",
                   dvti_param_name(p), dvt_dtype_name(p->dtype),
-                  dvt_dtype_name(dvti_load_saved(load, dtypes->first)->dtype));
+                  dvt_dtype_name(dvti_load_saved(load, dtypes->first)->dtype), first->name,
+                  load->path);
     if (dtypes->n > 1)
         dvti_text_add(text, ". All: %s",
                       dvti_brief(names, sizeof names, dtypes->n, dvti_faults_net_name, dtypes));

@@ -244,9 +244,9 @@ DVT_TEST(files_with_other_shapes_and_dtypes) {
     entries[3].shape = DVT_SHAPE(1);
     write_file(entries, 4, DVT_F64);
     CHECK_INT(dvt_block_load(net, path, no_contexts()), DVT_ERR_DTYPE);
-    error_has("dtype incompatible expected float32 vs saved float64. Set cast_dtype of "
-              "dvt_block_load_with to cast the "
-              "dtype of saved params");
+    error_has("dtype incompatible expected float32 vs saved float64 (0.weight in '");
+    error_has("shape.params'). Set cast_dtype of dvt_block_load_with to cast the dtype of saved "
+              "params");
     dvt_clear_error();
     check_untouched(net);
     options.cast_dtype = true;
