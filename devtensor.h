@@ -32656,7 +32656,7 @@ static const struct {
 "#endif\n",
 ""};
 static const struct {
-    char part0[4082], part1[4046], part2[1041], end[1];
+    char part0[4082], part1[4046], part2[1051], end[1];
 } dvti_cuda_text_base_cu = {
 "#line 1 \"base.cu\"\n"
 "#line 13\n"
@@ -32856,7 +32856,7 @@ static const struct {
 	"const float inverse = __fdividef(0.999998f, __ll2float_rn(d));\n"
 	"int64_t quotient = 0;\n"
 	"while (n >= d) {\n",
-		"const int64_t some = max(__float2ll_rz(__ll2float_rz(n) * inverse), 1LL);\n"
+		"const int64_t some = max(__float2ll_rz(__fmul_rn(__ll2float_rz(n), inverse)), 1LL);\n"
 		"quotient += some;\n"
 		"n -= some * d;\n"
 	"}\n"

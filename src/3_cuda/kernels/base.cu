@@ -260,7 +260,7 @@ __device__ inline int64_t dvti_quotient(int64_t n, int64_t d) {
     const float inverse = __fdividef(0.999998f, __ll2float_rn(d));
     int64_t quotient = 0;
     while (n >= d) {
-        const int64_t some = max(__float2ll_rz(__ll2float_rz(n) * inverse), 1LL);
+        const int64_t some = max(__float2ll_rz(__fmul_rn(__ll2float_rz(n), inverse)), 1LL);
         quotient += some;
         n -= some * d;
     }
