@@ -1586,17 +1586,33 @@ DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arra
 										const char *const *names, int n,
 										const char *const *metadata);
 DVT_API dvt_array_list *dvt_load_safetensors(const char *path, dvt_ctx ctx);
-/* Reads a GGUF file, version 2 or 3, little-endian, of tensors that are not quantized. Shapes are
-   in row-major order: the reverse of the file's. Texts, numbers and bools of its metadata become
-   text ("true", "1e-05"); arrays are left out. */
+/* Writes a model in several safetensors files and their index, `path`, which must end with
+   .safetensors.index.json: m.safetensors.index.json gives m-00001-of-00003.safetensors and so on in
+   the same directory. A file has at most `bytes` of elements, or one array. Each gets the metadata.
+   The index is written last; a failure before may have replaced files of the same names. Errors as
+   dvt_save_safetensors, also VALUE (the path), RANGE (bytes below 1). */
+DVT_API dvt_status dvt_save_safetensors_shards(const char *path, dvt_array *const *arrays,
+											   const char *const *names, int n,
+											   const char *const *metadata, int64_t bytes);
+/* Write GGUF, version 3, and read version 2 or 3, little-endian, of tensors that are not quantized.
+   Shapes are in row-major order: the reverse of the file's. `metadata` is NULL, or pairs of key and
+   text and then a NULL. In files that are read, texts, numbers and bools become text ("true",
+   "1e-05"); arrays are left out. Written are dtypes but uint8 and bool, at most 4 axes, and names
+   of at most 63 bytes, as ggml reads them. Errors also: NAME, DTYPE, SHAPE, NULL_ARGUMENT, VALUE
+   (metadata). */
+DVT_API dvt_status dvt_save_gguf(const char *path, dvt_array *const *arrays,
+								 const char *const *names, int n, const char *const *metadata);
 DVT_API dvt_array_list *dvt_load_gguf(const char *path, dvt_ctx ctx);
 /* Reads a file of arrays in any of these formats, by its content: safetensors and its index, GGUF,
    .npz, .params. */
 DVT_API dvt_array_list *dvt_load_arrays(const char *path, dvt_ctx ctx);
-/* Writes the format that the path ends with: .safetensors, .npz or .params, in small or capital
-   letters. Errors also: VALUE (another end), and those of that format. */
+/* Writes the format that the path ends with: .safetensors, .gguf, .npz or .params, in small or
+   capital letters. Errors also: VALUE (another end), and those of that format. */
 DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
 								   const char *const *names, int n);
+/* Writes an IDX file of uint8, int8, int32, float32 or float64 with at least one axis. Errors also:
+   DTYPE, SHAPE (no axis), RANGE (an extent of 2^32 or more), NULL_ARGUMENT. */
+DVT_API dvt_status dvt_save_idx(const char *path, dvt_array *x);
 /* Reads an IDX file, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64;
    16-bit integers become int32. */
 DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx);
@@ -1698,6 +1714,12 @@ DVT_API dvt_array *dvt_map_bytes(const char *path, dvt_ctx ctx);
 /* Selects the labels of CIFAR-100. */
 typedef enum dvt_cifar100_labels { DVT_CIFAR100_FINE, DVT_CIFAR100_COARSE } dvt_cifar100_labels;
 
+/* Write a binary file: images x, uint8 (N, 32, 32, 3), and integer labels (N), those of CIFAR-100
+   both coarse and fine. Copies: as all writers.  Waits: yes.  Errors: SHAPE, DTYPE, RANGE (a label
+   that is no class), NULL_ARGUMENT, IO, memory. */
+DVT_API dvt_status dvt_save_cifar10(const char *path, dvt_array *x, dvt_array *y);
+DVT_API dvt_status dvt_save_cifar100(const char *path, dvt_array *x, dvt_array *coarse,
+									 dvt_array *fine);
 /* Read the content of a binary file from memory: images *x, uint8 (N, 32, 32, 3), and labels *y,
    int32 (N), on cpu(0). CIFAR-100 has 100 fine and 20 coarse labels. Errors: FORMAT (a wrong number
    of bytes, a label that is no class), NULL_ARGUMENT, VALUE (labels). */
@@ -2375,9 +2397,9 @@ typedef struct dvt_block_cost {
 DVT_API dvt_status dvt_block_measure(dvt_block *net, dvt_shape input, dvt_block_cost *out);
 
 /* Writes the parameters with structural names ("0.weight"): as safetensors if the path ends with
-   .safetensors, as .npz if it ends with .npz, else as MXNet's .params. Saves the average of all
-   copies: weights are equal on all contexts, running statistics differ. Copies: to host memory.
-   Waits: yes. */
+   .safetensors, as GGUF with .gguf, as .npz with .npz, else as MXNet's .params. Saves the average
+   of all copies: weights are equal on all contexts, running statistics differ. Copies: to host
+   memory.  Waits: yes. */
 DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path);
 
 /* Options of dvt_block_load_with. */
@@ -3654,9 +3676,12 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_load_params
 #undef dvt_save_safetensors
 #undef dvt_load_safetensors
+#undef dvt_save_safetensors_shards
+#undef dvt_save_gguf
 #undef dvt_load_gguf
 #undef dvt_load_arrays
 #undef dvt_save_arrays
+#undef dvt_save_idx
 #undef dvt_load_idx
 #undef dvt_save_npz
 #undef dvt_save_npz_compressed
@@ -3681,6 +3706,8 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_map_arrays
 #undef dvt_map_npy
 #undef dvt_map_bytes
+#undef dvt_save_cifar10
+#undef dvt_save_cifar100
 #undef dvt_read_cifar10
 #undef dvt_read_cifar100
 #undef dvt_kernel_new
@@ -28706,6 +28733,9 @@ DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in,
 /* Returns x's elements as files store them: contiguous, little-endian, of `dtype`, in host memory.
    That is x itself if it already matches. Owned by the innermost scope; NULL with the error set. */
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype);
+/* The same in either byte order. */
+DVTI_FN dvt_array *dvti_stored_host_in(const char *function, dvt_array *x, dvt_dtype dtype,
+									   bool big_endian);
 
 /* Returns x's elements of `dtype`, contiguous in host memory: x itself if it already matches and
    `copy` is false. Owned by the innermost scope; NULL with the error set. */
@@ -28823,6 +28853,8 @@ DVTI_FN bool dvti_shards_recognizes(dvti_source *in);
 DVTI_FN dvt_array_list *dvti_shards_list(dvti_source *in, dvt_ctx ctx);
 DVTI_FN bool dvti_gguf_recognizes(dvti_source *in);
 DVTI_FN dvt_array_list *dvti_gguf_list(dvti_source *in, dvt_ctx ctx);
+DVTI_FN dvt_status dvti_gguf_save(const char *function, const char *path, dvt_array *const *arrays,
+								  const char *const *names, int n);
 
 #endif
 /* ==== end dvt_io_internal.h ==== */
@@ -28883,6 +28915,25 @@ DVTI_FN bool dvti_cifar_count(dvti_source *in, dvti_cifar_kind kind, int64_t *n)
 /* Reads n images to (n, 32, 32, 3) bytes at x, and their labels to y. */
 DVTI_FN bool dvti_cifar_fill(dvti_source *in, dvti_cifar_kind kind, int64_t n, uint8_t *x,
 							 int32_t *y);
+
+/* ---- metadata that is written ---- */
+/* Checks pairs of key and text that end with a NULL, or a NULL: values, UTF-8, keys that occur
+   twice. Sets *n to the number of pairs. */
+DVTI_FN bool dvti_metadata_check(const char *function, const char *const *metadata, int *n);
+/* Checks that a name or text is UTF-8. */
+DVTI_FN bool dvti_utf8_check(const char *function, const char *text);
+
+/* Writes a safetensors file; `function` is the name in messages. */
+DVTI_FN dvt_status dvti_safetensors_save_with(const char *function, const char *path,
+											  dvt_array *const *arrays, const char *const *names,
+											  int n, const char *const *metadata);
+
+/* ---- GGUF ---- */
+#define DVTI_GGUF_ALIGNMENT 32 /* unless the metadata has another */
+#define DVTI_GGUF_KEY 65535    /* the longest key */
+#define DVTI_GGUF_STRING 8     /* the type of texts */
+/* Returns the number of the type that all elements of the dtype have, -1 if there is none. */
+DVTI_FN int dvti_gguf_number_of(dvt_dtype dtype);
 
 /* ---- decompression: deflate (RFC 1951) in gzip (RFC 1952), zlib (RFC 1950) and zip ---- */
 #define DVTI_INFLATE_LOOKUP 11
@@ -53909,7 +53960,7 @@ static const dvti_list_format dvti_list_formats[] = {
 	 dvti_safetensors_list, dvti_safetensors_save},
 	{"the index of a model in several safetensors files", "safetensors", ".safetensors.index.json",
 	 dvti_shards_recognizes, dvti_shards_list, NULL},
-	{"a GGUF file", "gguf", ".gguf", dvti_gguf_recognizes, dvti_gguf_list, NULL},
+	{"a GGUF file", "gguf", ".gguf", dvti_gguf_recognizes, dvti_gguf_list, dvti_gguf_save},
 	{"an MXNet parameter file", "params", ".params", dvti_params_recognizes, dvti_params_list,
 	 dvti_params_save},
 	{"a NumPy .npz archive", "npz", ".npz", dvti_npz_recognizes, dvti_npz_list, dvti_npz_save},
@@ -54031,7 +54082,7 @@ DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
 	if (!format || !format->saves)
 		return dvti_fail(DVT_ERR_VALUE,
 						 "dvt_save_arrays: the end of \"%.300s\" names no format that is written; "
-						 "expected .safetensors, .npz or .params",
+						 "expected .safetensors, .gguf, .npz or .params",
 						 path);
 	return format->saves("dvt_save_arrays", path, arrays, names, n);
 }
@@ -55051,25 +55102,35 @@ typedef struct dvti_idx_header {
 	int64_t bytes; /* total size, including the header */
 } dvti_idx_header;
 
-static bool dvti_idx_type(unsigned type, dvti_stored *stored) {
-	static const struct {
-		unsigned type;
-		char kind;
-		int bytes;
-		dvt_dtype dtype;
-	} known[] = {{0x08, 'u', 1, DVT_U8},  {0x09, 'i', 1, DVT_I8},  {0x0b, 'i', 2, DVT_I32},
-				 {0x0c, 'i', 4, DVT_I32}, {0x0d, 'f', 4, DVT_F32}, {0x0e, 'f', 8, DVT_F64}};
+static const struct {
+	unsigned type;
+	char kind;
+	int bytes;
+	dvt_dtype dtype;
+} dvti_idx_types[] = {{0x08, 'u', 1, DVT_U8},  {0x09, 'i', 1, DVT_I8},  {0x0b, 'i', 2, DVT_I32},
+					  {0x0c, 'i', 4, DVT_I32}, {0x0d, 'f', 4, DVT_F32}, {0x0e, 'f', 8, DVT_F64}};
 
+static bool dvti_idx_type(unsigned type, dvti_stored *stored) {
 	int i;
-	for (i = 0; i < DVTI_LENGTH(known); i++)
-		if (known[i].type == type) {
-			stored->kind = known[i].kind;
-			stored->bytes = known[i].bytes;
+	for (i = 0; i < DVTI_LENGTH(dvti_idx_types); i++)
+		if (dvti_idx_types[i].type == type) {
+			stored->kind = dvti_idx_types[i].kind;
+			stored->bytes = dvti_idx_types[i].bytes;
 			stored->big_endian = true;
-			stored->dtype = known[i].dtype;
+			stored->dtype = dvti_idx_types[i].dtype;
 			return true;
 		}
 	return false;
+}
+
+/* Returns the type that all elements of the dtype have, 0 if there is none. */
+static unsigned dvti_idx_type_of(dvt_dtype dtype) {
+	int i;
+	for (i = 0; i < DVTI_LENGTH(dvti_idx_types); i++)
+		if (dvti_idx_types[i].dtype == dtype &&
+			dvti_idx_types[i].bytes == (int)dvt_dtype_size(dtype))
+			return dvti_idx_types[i].type;
+	return 0;
 }
 
 static bool dvti_idx_parse(dvti_source *in, dvti_idx_header *header) {
@@ -55139,6 +55200,54 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
 		result = dvti_idx(&in, ctx);
 	dvti_source_close(&in);
 	return result;
+}
+
+/* ---- writing ---- */
+static dvt_status dvti_idx_write_check(const char *function, const dvt_array *x) {
+	int i;
+	if (!x)
+		return dvti_null(function, "x");
+	if (!dvti_idx_type_of(x->dtype))
+		return dvti_fail(DVT_ERR_DTYPE,
+						 "%s: x is %s; expected uint8, int8, int32, float32 or float64: cast it "
+						 "with dvt_astype",
+						 function, dvti_describe(x));
+	if (x->shape.ndim == 0)
+		return dvti_fail(DVT_ERR_SHAPE, "%s: x is %s; expected at least one axis: reshape it",
+						 function, dvti_describe(x));
+	for (i = 0; i < x->shape.ndim; i++)
+		if (x->shape.dim[i] > (int64_t)UINT32_MAX)
+			return dvti_fail(DVT_ERR_RANGE,
+							 "%s: axis %d of x has %lld elements; expected less than 2^32",
+							 function, i, (long long)x->shape.dim[i]);
+	return DVT_OK;
+}
+
+DVT_API dvt_status dvt_save_idx(const char *path, dvt_array *x) {
+	static const char *const function = "dvt_save_idx";
+	dvt_status status = dvti_idx_write_check(function, x);
+	unsigned char head[4 + 4 * DVT_MAX_DIMS] = {0};
+	dvt_scope_guard scope;
+	dvti_file_out out;
+	dvt_array *host;
+	int i, k;
+	if (status != DVT_OK)
+		return status;
+	head[2] = (unsigned char)dvti_idx_type_of(x->dtype);
+	head[3] = (unsigned char)x->shape.ndim;
+	for (i = 0; i < x->shape.ndim; i++)
+		for (k = 0; k < 4; k++)
+			head[4 + 4 * i + k] = (unsigned char)(x->shape.dim[i] >> (24 - 8 * k));
+	scope = dvt_scope_begin();
+	host = dvti_stored_host_in(function, x, x->dtype, true);
+	if (host && dvti_file_begin(&out, function, path)) {
+		dvti_file_write(&out, head, 4 + 4 * (size_t)x->shape.ndim);
+		dvti_file_write(&out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
+		status = dvti_file_end(&out, true);
+	} else
+		status = dvti_failure();
+	dvt_scope_end(&scope);
+	return status;
 }
 /* ==== end dvt_idx.c ==== */
 /* ==== begin src/5_io/dvt_image_grid.c ==== */
@@ -56526,7 +56635,12 @@ DVTI_FN dvt_array *dvti_host_array(const char *function, dvt_array *x, dvt_dtype
 }
 
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
-	bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
+	return dvti_stored_host_in(function, x, dtype, false);
+}
+
+DVTI_FN dvt_array *dvti_stored_host_in(const char *function, dvt_array *x, dvt_dtype dtype,
+									   bool big_endian) {
+	bool swap = dvti_host_is_big_endian() != big_endian && dvt_dtype_size(dtype) > 1;
 	dvt_array *host = dvti_host_array(function, x, dtype, swap);
 	if (host && swap)
 		dvti_swap_bytes((unsigned char *)dvti_view_of(host).data, (int)dvt_dtype_size(dtype),
@@ -57160,6 +57274,7 @@ DVTI_OFF_READS(dvti_shards_list)
 DVTI_OFF_READS(dvti_gguf_list)
 DVTI_OFF_SAVES(dvti_npz_save)
 DVTI_OFF_SAVES(dvti_safetensors_save)
+DVTI_OFF_SAVES(dvti_gguf_save)
 
 /* ---- public functions ---- */
 static void dvti_off_nothing(dvt_array **x) {
@@ -57201,6 +57316,19 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_safetensors,
 		 (const char *path, dvt_array *const *arrays, const char *const *names, int n,
 		  const char *const *metadata),
 		 ((void)path, (void)arrays, (void)names, (void)n, (void)metadata))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_safetensors_shards,
+		 (const char *path, dvt_array *const *arrays, const char *const *names, int n,
+		  const char *const *metadata, int64_t bytes),
+		 ((void)path, (void)arrays, (void)names, (void)n, (void)metadata, (void)bytes))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_gguf,
+		 (const char *path, dvt_array *const *arrays, const char *const *names, int n,
+		  const char *const *metadata),
+		 ((void)path, (void)arrays, (void)names, (void)n, (void)metadata))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_cifar10,
+		 (const char *path, dvt_array *x, dvt_array *y), ((void)path, (void)x, (void)y))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_cifar100,
+		 (const char *path, dvt_array *x, dvt_array *coarse, dvt_array *fine),
+		 ((void)path, (void)x, (void)coarse, (void)fine))
 DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_image, (const char *path, dvt_array *x),
 		 ((void)path, (void)x))
 DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_csv,
@@ -57630,6 +57758,129 @@ DVT_API dvt_status dvt_read_cifar100(const void *data, size_t bytes, dvt_cifar10
 		return dvti_failure();
 	}
 	return dvti_cifar_read("dvt_read_cifar100", data, bytes, dvti_cifar100(labels), x, y);
+}
+
+/* ---- writing ---- */
+typedef struct dvti_cifar_out {
+	const char *function;
+	dvt_array *x, *label[2];
+	const char *name[2];
+	int classes[2], labels;
+} dvti_cifar_out;
+
+static dvt_status dvti_cifar_check_labels(const dvti_cifar_out *o, int k) {
+	const dvt_array *y = o->label[k];
+	const int64_t n = o->x->shape.dim[0];
+	dvt_status status = DVT_OK;
+	if (!y)
+		return dvti_null(o->function, o->name[k]);
+	if (y->shape.ndim != 1 || y->shape.dim[0] != n)
+		status = DVT_ERR_SHAPE;
+	else if (dvt_dtype_is_float(y->dtype) || y->dtype == DVT_BOOL)
+		status = DVT_ERR_DTYPE;
+	return status == DVT_OK ? status
+							: dvti_fail(status,
+										"%s: %s is %s; expected integers (%lld,), a label for each "
+										"image",
+										o->function, o->name[k], dvti_describe(y), (long long)n);
+}
+
+static dvt_status dvti_cifar_check(const dvti_cifar_out *o) {
+	dvt_status status = DVT_OK;
+	const dvt_shape *shape;
+	int k;
+	if (!o->x)
+		return dvti_null(o->function, "x");
+	shape = &o->x->shape;
+	if (shape->ndim != 4 || shape->dim[0] < 1 || shape->dim[1] != 32 || shape->dim[2] != 32 ||
+		shape->dim[3] != 3)
+		status = DVT_ERR_SHAPE;
+	else if (o->x->dtype != DVT_U8)
+		status = DVT_ERR_DTYPE;
+	if (status != DVT_OK)
+		return dvti_fail(status, "%s: x is %s; expected uint8 (N, 32, 32, 3), N above 0",
+						 o->function, dvti_describe(o->x));
+	for (k = 0; k < o->labels && status == DVT_OK; k++)
+		status = dvti_cifar_check_labels(o, k);
+	return status;
+}
+
+/* Writes the records. Returns false with RANGE set for a label that is no class. */
+static bool dvti_cifar_write(const dvti_cifar_out *o, dvti_file_out *out, const uint8_t *x,
+							 const int64_t *const *label) {
+	unsigned char record[2 + DVTI_CIFAR_PIXELS];
+	int64_t i;
+	int c, p, k;
+	for (i = 0; i < o->x->shape.dim[0]; i++, x += DVTI_CIFAR_PIXELS) {
+		for (k = 0; k < o->labels; k++) {
+			if (label[k][i] < 0 || label[k][i] >= o->classes[k]) {
+				dvti_fail(DVT_ERR_RANGE, "%s: %s[%lld] is %lld; expected 0 to %d", o->function,
+						  o->name[k], (long long)i, (long long)label[k][i], o->classes[k] - 1);
+				return false;
+			}
+			record[k] = (unsigned char)label[k][i];
+		}
+		for (c = 0; c < 3; c++)
+			for (p = 0; p < DVTI_CIFAR_SIDE; p++)
+				record[o->labels + c * DVTI_CIFAR_SIDE + p] = x[3 * p + c];
+		dvti_file_write(out, record, (size_t)o->labels + DVTI_CIFAR_PIXELS);
+	}
+	return true;
+}
+
+static dvt_status dvti_cifar_save(const dvti_cifar_out *o, const char *path) {
+	dvt_status status = dvti_cifar_check(o);
+	const int64_t *label[2] = {NULL, NULL};
+	dvt_scope_guard scope;
+	dvti_file_out out;
+	dvt_array *images;
+	bool good;
+	int k;
+	if (status != DVT_OK)
+		return status;
+	scope = dvt_scope_begin();
+	images = dvti_host_array(o->function, o->x, DVT_U8, false);
+	good = images != NULL;
+	for (k = 0; k < o->labels && good; k++) {
+		dvt_array *labels = dvti_host_array(o->function, o->label[k], DVT_I64, false);
+		good = labels != NULL;
+		label[k] = good ? (const int64_t *)dvti_view_of(labels).data : NULL;
+	}
+	if (good && dvti_file_begin(&out, o->function, path)) {
+		good = dvti_cifar_write(o, &out, (const uint8_t *)dvti_view_of(images).data, label);
+		status = dvti_file_end(&out, good);
+	} else
+		status = dvti_failure();
+	dvt_scope_end(&scope);
+	return status;
+}
+
+DVT_API dvt_status dvt_save_cifar10(const char *path, dvt_array *x, dvt_array *y) {
+	dvti_cifar_out o;
+	memset(&o, 0, sizeof o);
+	o.function = "dvt_save_cifar10";
+	o.x = x;
+	o.labels = 1;
+	o.label[0] = y;
+	o.name[0] = "y";
+	o.classes[0] = 10;
+	return dvti_cifar_save(&o, path);
+}
+
+DVT_API dvt_status dvt_save_cifar100(const char *path, dvt_array *x, dvt_array *coarse,
+									 dvt_array *fine) {
+	dvti_cifar_out o;
+	memset(&o, 0, sizeof o);
+	o.function = "dvt_save_cifar100";
+	o.x = x;
+	o.labels = 2;
+	o.label[0] = coarse;
+	o.name[0] = "coarse";
+	o.classes[0] = 20;
+	o.label[1] = fine;
+	o.name[1] = "fine";
+	o.classes[1] = 100;
+	return dvti_cifar_save(&o, path);
 }
 
 #undef DVTI_CIFAR_SIDE
@@ -58881,12 +59132,10 @@ DVTI_FN int64_t dvti_deflate_end(dvti_deflater *s) {
 #line 5 "src/5_io/dvt_gguf.c"
 #endif
 
-#define DVTI_GGUF_ALIGNMENT 32 /* unless the metadata has another */
-#define DVTI_GGUF_KEY 65535    /* the longest key */
-#define DVTI_GGUF_DEPTH 4      /* of arrays in arrays */
+#define DVTI_GGUF_DEPTH 4 /* of arrays in arrays */
 
 /* The types of metadata values; the others are numbers (dvti_gguf_bytes). */
-enum { DVTI_GGUF_BOOL = 7, DVTI_GGUF_STRING = 8, DVTI_GGUF_ARRAY = 9, DVTI_GGUF_TYPES = 13 };
+enum { DVTI_GGUF_BOOL = 7, DVTI_GGUF_ARRAY = 9, DVTI_GGUF_TYPES = 13 };
 
 enum { DVTI_GGUF_U32 = 4, DVTI_GGUF_F32 = 6, DVTI_GGUF_F64 = 12 };
 
@@ -59044,13 +59293,24 @@ typedef struct dvti_gguf_type {
 	dvt_dtype dtype;
 } dvti_gguf_type;
 
+static const dvti_gguf_type dvti_gguf_types[] = {
+	{"F32", 'f', 4, DVT_F32}, {"F16", 'f', 2, DVT_F16},  {"I8", 'i', 1, DVT_I8},
+	{"I16", 'i', 2, DVT_I32}, {"I32", 'i', 4, DVT_I32},  {"I64", 'i', 8, DVT_I64},
+	{"F64", 'f', 8, DVT_F64}, {"BF16", 'f', 2, DVT_BF16}};
+static const int dvti_gguf_type_numbers[] = {0, 1, 24, 25, 26, 27, 28, 30};
+
+/* Returns the number of the type that all elements of the dtype have, -1 if there is none. */
+DVTI_FN int dvti_gguf_number_of(dvt_dtype dtype) {
+	int i;
+	for (i = 0; i < DVTI_LENGTH(dvti_gguf_types); i++)
+		if (dvti_gguf_types[i].dtype == dtype &&
+			dvti_gguf_types[i].bytes == (int)dvt_dtype_size(dtype))
+			return dvti_gguf_type_numbers[i];
+	return -1;
+}
+
 /* Returns the row of a type, without a name if the type is unknown or was removed. */
 static dvti_gguf_type dvti_gguf_type_of(uint64_t type) {
-	static const dvti_gguf_type stored[] = {{"F32", 'f', 4, DVT_F32}, {"F16", 'f', 2, DVT_F16},
-											{"I8", 'i', 1, DVT_I8},   {"I16", 'i', 2, DVT_I32},
-											{"I32", 'i', 4, DVT_I32}, {"I64", 'i', 8, DVT_I64},
-											{"F64", 'f', 8, DVT_F64}, {"BF16", 'f', 2, DVT_BF16}};
-	static const int number[] = {0, 1, 24, 25, 26, 27, 28, 30};
 	static const char *const quantized[] = {
 		"",      "",           "Q4_0",       "Q4_1",       "",         "",         "Q5_0",
 		"Q5_1",  "Q8_0",       "Q8_1",       "Q2_K",       "Q3_K",     "Q4_K",     "Q5_K",
@@ -59060,9 +59320,9 @@ static dvti_gguf_type dvti_gguf_type_of(uint64_t type) {
 		"TQ2_0", "IQ4_NL_4_4", "IQ4_NL_4_8", "IQ4_NL_8_8", "MXFP4"};
 	dvti_gguf_type row;
 	int i;
-	for (i = 0; i < DVTI_LENGTH(number); i++)
-		if (type == (uint64_t)number[i])
-			return stored[i];
+	for (i = 0; i < DVTI_LENGTH(dvti_gguf_types); i++)
+		if (type == (uint64_t)dvti_gguf_type_numbers[i])
+			return dvti_gguf_types[i];
 	memset(&row, 0, sizeof row);
 	row.name = type < (uint64_t)DVTI_LENGTH(quantized) ? quantized[type] : "";
 	return row;
@@ -59181,10 +59441,169 @@ DVT_API dvt_array_list *dvt_read_gguf(const void *data, size_t bytes, dvt_ctx ct
 	return dvti_list_read("dvt_read_gguf", data, bytes, ctx, dvti_gguf_list);
 }
 
-#undef DVTI_GGUF_ALIGNMENT
-#undef DVTI_GGUF_KEY
 #undef DVTI_GGUF_DEPTH
 /* ==== end dvt_gguf.c ==== */
+/* ==== begin src/5_io/dvt_gguf_write.c ==== */
+/* Writes GGUF, version 3, little-endian; dvt_gguf.c has the layout. Limits are those of the readers in
+   ggml-org/ggml: 4 axes, names of 63 bytes. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/5_io/dvt_gguf_write.c"
+#endif
+
+#define DVTI_GGUF_AXES 4
+#define DVTI_GGUF_NAME 63 /* bytes */
+
+typedef struct dvti_gguf_out {
+	const char *function;
+	dvt_array *const *arrays;
+	const char *const *names, *const *metadata;
+	int n, n_metadata;
+} dvti_gguf_out;
+
+/* ---- checks ---- */
+static dvt_status dvti_gguf_check_array(const dvti_gguf_out *o, int i) {
+	const dvt_array *x = o->arrays[i];
+	if (!dvti_utf8_check(o->function, o->names[i]))
+		return dvti_failure();
+	if (!*o->names[i] || strlen(o->names[i]) > DVTI_GGUF_NAME)
+		return dvti_fail(
+			DVT_ERR_NAME, "%s: the name \"%.100s\" of array %d has %lld bytes; expected 1 to %d",
+			o->function, o->names[i], i, (long long)strlen(o->names[i]), DVTI_GGUF_NAME);
+	if (dvti_gguf_number_of(x->dtype) < 0)
+		return dvti_fail(DVT_ERR_DTYPE,
+						 "%s: array %d, \"%.100s\", is %s, which GGUF does not have; cast it to "
+						 "int8 or int32",
+						 o->function, i, o->names[i], dvti_describe(x));
+	if (x->shape.ndim > DVTI_GGUF_AXES)
+		return dvti_fail(DVT_ERR_SHAPE,
+						 "%s: array %d, \"%.100s\", is %s; GGUF has at most %d axes: reshape it",
+						 o->function, i, o->names[i], dvti_describe(x), DVTI_GGUF_AXES);
+	return DVT_OK;
+}
+
+static dvt_status dvti_gguf_check(dvti_gguf_out *o) {
+	dvt_status status = DVT_OK;
+	int i;
+	if (!o->names && o->n > 0)
+		return dvti_null(o->function, "names");
+	if (!dvti_arrays_check(o->function, o->arrays, o->names, o->n) ||
+		!dvti_metadata_check(o->function, o->metadata, &o->n_metadata))
+		return dvti_failure();
+	for (i = 0; i < o->n && status == DVT_OK; i++)
+		status = dvti_gguf_check_array(o, i);
+	for (i = 0; i < o->n_metadata && status == DVT_OK; i++) {
+		const char *key = o->metadata[2 * i];
+		if (!*key || strlen(key) > DVTI_GGUF_KEY || strcmp(key, "general.alignment") == 0)
+			status = dvti_fail(DVT_ERR_NAME,
+							   "%s: the metadata has the key \"%.100s\"; expected 1 to %d bytes, "
+							   "and not general.alignment, which is a number",
+							   o->function, key, DVTI_GGUF_KEY);
+	}
+	return status;
+}
+
+/* ---- the file ---- */
+static void dvti_gguf_write_text(dvti_writer *head, const char *text) {
+	dvti_writer_le(head, strlen(text), 8);
+	dvti_writer_text(head, text);
+}
+
+static int64_t dvti_gguf_padding(int64_t bytes) {
+	return (DVTI_GGUF_ALIGNMENT - bytes % DVTI_GGUF_ALIGNMENT) % DVTI_GGUF_ALIGNMENT;
+}
+
+/* Returns false when the elements take more bytes than any file holds. */
+static bool dvti_gguf_head(dvti_writer *head, const dvti_gguf_out *o) {
+	int64_t begin = 0;
+	int i, k;
+	dvti_writer_text(head, "GGUF");
+	dvti_writer_le(head, 3, 4);
+	dvti_writer_le(head, (uint64_t)o->n, 8);
+	dvti_writer_le(head, (uint64_t)o->n_metadata, 8);
+	for (i = 0; i < o->n_metadata; i++) {
+		dvti_gguf_write_text(head, o->metadata[2 * i]);
+		dvti_writer_le(head, DVTI_GGUF_STRING, 4);
+		dvti_gguf_write_text(head, o->metadata[2 * i + 1]);
+	}
+	for (i = 0; i < o->n; i++) {
+		const dvt_array *x = o->arrays[i];
+		const int64_t bytes = dvt_nbytes(x);
+		dvti_gguf_write_text(head, o->names[i]);
+		dvti_writer_le(head, (uint64_t)x->shape.ndim, 4);
+		for (k = x->shape.ndim - 1; k >= 0; k--)
+			dvti_writer_le(head, (uint64_t)x->shape.dim[k], 8);
+		dvti_writer_le(head, (uint64_t)dvti_gguf_number_of(x->dtype), 4);
+		dvti_writer_le(head, (uint64_t)begin, 8);
+		if (!dvti_sum(begin, bytes, &begin) || !dvti_sum(begin, dvti_gguf_padding(bytes), &begin))
+			return false;
+	}
+	dvti_writer_repeat(head, 0, dvti_gguf_padding((int64_t)head->length));
+	return true;
+}
+
+static bool dvti_gguf_write_elements(const dvti_gguf_out *o, dvti_file_out *out) {
+	static const char zeros[DVTI_GGUF_ALIGNMENT] = {0};
+	bool good = true;
+	int i;
+	for (i = 0; i < o->n && good; i++) {
+		dvt_scope_guard scope = dvt_scope_begin();
+		dvt_array *host = dvti_stored_host(o->function, o->arrays[i], o->arrays[i]->dtype);
+		good = host != NULL;
+		if (good) {
+			dvti_file_write(out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
+			dvti_file_write(out, zeros, (size_t)dvti_gguf_padding(dvt_nbytes(host)));
+		}
+		dvt_scope_end(&scope);
+	}
+	return good;
+}
+
+static dvt_status dvti_gguf_save_all(dvti_gguf_out *o, const char *path) {
+	dvt_status status = dvti_gguf_check(o);
+	dvti_writer head = dvti_writer_begin();
+	dvti_file_out out;
+	if (status != DVT_OK)
+		return status;
+	if (!dvti_gguf_head(&head, o))
+		status = dvti_fail(DVT_ERR_RANGE, "%s: the arrays take more bytes than any file holds",
+						   o->function);
+	else if (head.failed)
+		status = dvti_fail_memory(o->function, (int64_t)head.capacity * 2);
+	else if (dvti_file_begin(&out, o->function, path)) {
+		dvti_file_write(&out, head.at, head.length);
+		status = dvti_file_end(&out, dvti_gguf_write_elements(o, &out));
+	} else
+		status = dvti_failure();
+	dvti_writer_free(&head);
+	return status;
+}
+
+DVTI_FN dvt_status dvti_gguf_save(const char *function, const char *path, dvt_array *const *arrays,
+								  const char *const *names, int n) {
+	dvti_gguf_out o;
+	memset(&o, 0, sizeof o);
+	o.function = function;
+	o.arrays = arrays;
+	o.names = names;
+	o.n = n;
+	return dvti_gguf_save_all(&o, path);
+}
+
+DVT_API dvt_status dvt_save_gguf(const char *path, dvt_array *const *arrays,
+								 const char *const *names, int n, const char *const *metadata) {
+	dvti_gguf_out o;
+	memset(&o, 0, sizeof o);
+	o.function = "dvt_save_gguf";
+	o.arrays = arrays;
+	o.names = names;
+	o.n = n;
+	o.metadata = metadata;
+	return dvti_gguf_save_all(&o, path);
+}
+
+#undef DVTI_GGUF_AXES
+#undef DVTI_GGUF_NAME
+/* ==== end dvt_gguf_write.c ==== */
 /* ==== begin src/5_io/dvt_image.c ==== */
 /* Reads and writes images as arrays (height, width, channels). The format is found by content when
    reading and by the path's extension when writing. */
@@ -61901,14 +62320,6 @@ typedef struct dvti_safetensors_out {
 	int64_t *begin; /* of each array, in the data */
 } dvti_safetensors_out;
 
-static bool dvti_safetensors_text_ok(const char *function, const char *text) {
-	if (dvti_utf8_valid(text))
-		return true;
-	dvti_fail(DVT_ERR_NAME, "%s: the text \"%.100s\" is not UTF-8, which JSON needs; convert it",
-			  function, text);
-	return false;
-}
-
 static bool dvti_safetensors_names_ok(const dvti_safetensors_out *o) {
 	int i;
 	if (!o->names && o->n > 0) {
@@ -61918,7 +62329,7 @@ static bool dvti_safetensors_names_ok(const dvti_safetensors_out *o) {
 	if (!dvti_arrays_check(o->function, o->arrays, o->names, o->n))
 		return false;
 	for (i = 0; i < o->n; i++) {
-		if (!dvti_safetensors_text_ok(o->function, o->names[i]))
+		if (!dvti_utf8_check(o->function, o->names[i]))
 			return false;
 		if (strcmp(o->names[i], DVTI_SAFETENSORS_METADATA) == 0) {
 			dvti_fail(DVT_ERR_NAME,
@@ -61929,28 +62340,6 @@ static bool dvti_safetensors_names_ok(const dvti_safetensors_out *o) {
 		}
 	}
 	return true;
-}
-
-static bool dvti_safetensors_metadata_ok(const dvti_safetensors_out *o) {
-	const char *duplicate = NULL;
-	int n = 0;
-	for (; o->metadata && o->metadata[n]; n += 2) {
-		if (!o->metadata[n + 1]) {
-			dvti_fail(DVT_ERR_VALUE,
-					  "%s: the metadata \"%.100s\" has no value; expected pairs and a NULL",
-					  o->function, o->metadata[n]);
-			return false;
-		}
-		if (!dvti_safetensors_text_ok(o->function, o->metadata[n]) ||
-			!dvti_safetensors_text_ok(o->function, o->metadata[n + 1]))
-			return false;
-	}
-	if (n && !dvti_names_duplicate(o->function, o->metadata, n / 2, 2, &duplicate))
-		return false;
-	if (duplicate)
-		dvti_fail(DVT_ERR_NAME, "%s: the metadata has the key \"%.100s\" twice; give each its own",
-				  o->function, duplicate);
-	return !duplicate;
 }
 
 /* Places the arrays by the size of their elements, the largest first. So each begins at a multiple
@@ -62040,7 +62429,8 @@ static dvt_status dvti_safetensors_write(const dvti_safetensors_out *o, const ch
 static dvt_status dvti_safetensors_save_all(dvti_safetensors_out *o, const char *path) {
 	dvti_writer header = dvti_writer_begin();
 	dvt_status status;
-	if (!dvti_safetensors_names_ok(o) || !dvti_safetensors_metadata_ok(o))
+	int pairs;
+	if (!dvti_safetensors_names_ok(o) || !dvti_metadata_check(o->function, o->metadata, &pairs))
 		return dvti_failure();
 	o->begin = (int64_t *)dvti_alloc(sizeof *o->begin * (size_t)o->n);
 	if (!o->begin)
@@ -62065,12 +62455,12 @@ static dvt_status dvti_safetensors_save_all(dvti_safetensors_out *o, const char 
 	return status;
 }
 
-DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arrays,
-										const char *const *names, int n,
-										const char *const *metadata) {
+DVTI_FN dvt_status dvti_safetensors_save_with(const char *function, const char *path,
+											  dvt_array *const *arrays, const char *const *names,
+											  int n, const char *const *metadata) {
 	dvti_safetensors_out o;
 	memset(&o, 0, sizeof o);
-	o.function = "dvt_save_safetensors";
+	o.function = function;
 	o.arrays = arrays;
 	o.names = names;
 	o.n = n;
@@ -62081,13 +62471,13 @@ DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arra
 DVTI_FN dvt_status dvti_safetensors_save(const char *function, const char *path,
 										 dvt_array *const *arrays, const char *const *names,
 										 int n) {
-	dvti_safetensors_out o;
-	memset(&o, 0, sizeof o);
-	o.function = function;
-	o.arrays = arrays;
-	o.names = names;
-	o.n = n;
-	return dvti_safetensors_save_all(&o, path);
+	return dvti_safetensors_save_with(function, path, arrays, names, n, NULL);
+}
+
+DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arrays,
+										const char *const *names, int n,
+										const char *const *metadata) {
+	return dvti_safetensors_save_with("dvt_save_safetensors", path, arrays, names, n, metadata);
 }
 
 #if defined(DVTI_CHECKPOINTS)
@@ -62095,19 +62485,13 @@ DVTI_FN dvt_status dvti_safetensors_save_list(const char *function, const char *
 											  const dvt_array_list *list) {
 	size_t n = 2 * (size_t)list->n_metadata;
 	const char **metadata = (const char **)dvti_alloc_zero((n + 1) * sizeof *metadata);
-	dvti_safetensors_out o;
 	dvt_status status;
 	if (!metadata)
 		return dvti_fail_memory(function, (int64_t)((n + 1) * sizeof *metadata));
 	if (n)
 		memcpy((void *)metadata, (const void *)list->metadata, n * sizeof *metadata);
-	memset(&o, 0, sizeof o);
-	o.function = function;
-	o.arrays = list->array;
-	o.names = (const char *const *)list->name;
-	o.n = list->n;
-	o.metadata = metadata;
-	status = dvti_safetensors_save_all(&o, path);
+	status = dvti_safetensors_save_with(function, path, list->array,
+										(const char *const *)list->name, list->n, metadata);
 	dvti_free((void *)metadata);
 	return status;
 }
@@ -62343,6 +62727,135 @@ DVTI_FN dvt_array_list *dvti_shards_list(dvti_source *in, dvt_ctx ctx) {
 	return good ? s.list : NULL;
 }
 /* ==== end dvt_shards.c ==== */
+/* ==== begin src/5_io/dvt_shards_write.c ==== */
+/* Writes a model in several safetensors files, and the index that dvt_shards.c reads:
+
+   {"metadata": {"total_size": bytes}, "weight_map": {"0.weight": "NAME-00001-of-00002..."}}
+
+   The index is written last. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/5_io/dvt_shards_write.c"
+#endif
+
+#define DVTI_SHARDS_END ".safetensors.index.json"
+
+typedef struct dvti_shards_out {
+	const char *function, *path;
+	size_t stem; /* bytes of path before DVTI_SHARDS_END */
+	dvt_array *const *arrays;
+	const char *const *names, *const *metadata;
+	int n, shards;
+	int64_t limit;
+} dvti_shards_out;
+
+/* Returns the number of arrays from `first` on that go into one file. */
+static int dvti_shard_length(const dvti_shards_out *o, int first) {
+	int64_t bytes = 0;
+	int i;
+	for (i = first; i < o->n; i++) {
+		const int64_t more = dvt_nbytes(o->arrays[i]);
+		if (i > first && more > o->limit - bytes)
+			break;
+		bytes += DVTI_MIN(more, o->limit);
+	}
+	return i - first;
+}
+
+/* Writes the path of a shard, or its name without the directory. */
+static void dvti_shard_path(const dvti_shards_out *o, int shard, bool name, char *text,
+							size_t size) {
+	const size_t skip = name ? dvti_path_directory(o->path) : 0;
+	snprintf(text, size, "%.*s-%05d-of-%05d.safetensors", (int)(o->stem - skip), o->path + skip,
+			 shard + 1, o->shards);
+}
+
+static dvt_status dvti_shards_check(dvti_shards_out *o) {
+	const size_t length = strlen(o->path), end = sizeof DVTI_SHARDS_END - 1;
+	int i, pairs;
+	if (o->limit < 1)
+		return dvti_fail(DVT_ERR_RANGE, "%s: bytes is %lld; expected at least 1", o->function,
+						 (long long)o->limit);
+	if (!dvti_path_ends_with(o->path, DVTI_SHARDS_END) || length > 4000 ||
+		dvti_path_directory(o->path) + end >= length)
+		return dvti_fail(
+			DVT_ERR_VALUE,
+			"%s: the path is \"%.300s\"; expected a name that ends with " DVTI_SHARDS_END,
+			o->function, o->path);
+	o->stem = length - end;
+	if (!o->names && o->n > 0)
+		return dvti_null(o->function, "names");
+	if (!dvti_arrays_check(o->function, o->arrays, o->names, o->n) ||
+		!dvti_metadata_check(o->function, o->metadata, &pairs))
+		return dvti_failure();
+	for (i = 0; i < o->n; i += dvti_shard_length(o, i))
+		o->shards++;
+	return DVT_OK;
+}
+
+static dvt_status dvti_shards_write_index(const dvti_shards_out *o, dvti_writer *index) {
+	char name[4100];
+	int64_t total = 0;
+	int first = 0, shard, i;
+	dvti_file_out out;
+	for (i = 0; i < o->n; i++)
+		total += dvt_nbytes(o->arrays[i]);
+	dvti_writer_text(index, "{\"metadata\":{\"total_size\":");
+	dvti_writer_int(index, total);
+	dvti_writer_text(index, "},\"weight_map\":{");
+	for (shard = 0; shard < o->shards; shard++) {
+		const int n = dvti_shard_length(o, first);
+		dvti_shard_path(o, shard, true, name, sizeof name);
+		for (i = first; i < first + n; i++) {
+			dvti_writer_text(index, i ? ",\n" : "\n");
+			dvti_json_write(index, o->names[i]);
+			dvti_writer_text(index, ":");
+			dvti_json_write(index, name);
+		}
+		first += n;
+	}
+	dvti_writer_text(index, "}}\n");
+	if (index->failed)
+		return dvti_fail_memory(o->function, (int64_t)index->capacity * 2);
+	if (!dvti_file_begin(&out, o->function, o->path))
+		return dvti_failure();
+	dvti_file_write(&out, index->at, index->length);
+	return dvti_file_end(&out, true);
+}
+
+DVT_API dvt_status dvt_save_safetensors_shards(const char *path, dvt_array *const *arrays,
+											   const char *const *names, int n,
+											   const char *const *metadata, int64_t bytes) {
+	dvti_writer index = dvti_writer_begin();
+	dvt_status status;
+	dvti_shards_out o;
+	char name[4100];
+	int first = 0, shard;
+	memset(&o, 0, sizeof o);
+	o.function = "dvt_save_safetensors_shards";
+	o.path = path;
+	o.arrays = arrays;
+	o.names = names;
+	o.n = n;
+	o.metadata = metadata;
+	o.limit = bytes;
+	if (!path)
+		return dvti_null(o.function, "path");
+	status = dvti_shards_check(&o);
+	for (shard = 0; shard < o.shards && status == DVT_OK; shard++) {
+		const int length = dvti_shard_length(&o, first);
+		dvti_shard_path(&o, shard, false, name, sizeof name);
+		status = dvti_safetensors_save_with(o.function, name, arrays + first, names + first, length,
+											metadata);
+		first += length;
+	}
+	if (status == DVT_OK)
+		status = dvti_shards_write_index(&o, &index);
+	dvti_writer_free(&index);
+	return status;
+}
+
+#undef DVTI_SHARDS_END
+/* ==== end dvt_shards_write.c ==== */
 /* ==== begin src/5_io/dvt_tensors.c ==== */
 /* Directories of tensors, as safetensors and GGUF have them. The places of all tensors are checked
    before any element is read: they fill the data without holes and without overlaps. So no byte of
@@ -62486,6 +62999,38 @@ DVTI_FN bool dvti_tensors_check(dvti_tensors *t) {
 
 DVTI_FN bool dvti_tensors_read(dvti_tensors *t, dvt_ctx ctx) {
 	return dvti_tensors_check(t) && dvti_tensors_fill(t, ctx);
+}
+
+/* ---- what is written with arrays ---- */
+DVTI_FN bool dvti_utf8_check(const char *function, const char *text) {
+	if (dvti_utf8_valid(text))
+		return true;
+	dvti_fail(DVT_ERR_NAME,
+			  "%s: the text \"%.100s\" is not UTF-8, which the format needs; "
+			  "convert it",
+			  function, text);
+	return false;
+}
+
+DVTI_FN bool dvti_metadata_check(const char *function, const char *const *metadata, int *n) {
+	const char *duplicate = NULL;
+	for (*n = 0; metadata && metadata[2 * *n]; ++*n) {
+		const char *const *pair = &metadata[2 * *n];
+		if (!pair[1]) {
+			dvti_fail(DVT_ERR_VALUE,
+					  "%s: the metadata \"%.100s\" has no value; expected pairs and a NULL",
+					  function, pair[0]);
+			return false;
+		}
+		if (!dvti_utf8_check(function, pair[0]) || !dvti_utf8_check(function, pair[1]))
+			return false;
+	}
+	if (*n && !dvti_names_duplicate(function, metadata, *n, 2, &duplicate))
+		return false;
+	if (duplicate)
+		dvti_fail(DVT_ERR_NAME, "%s: the metadata has the key \"%.100s\" twice; give each its own",
+				  function, duplicate);
+	return !duplicate;
 }
 /* ==== end dvt_tensors.c ==== */
 /* ==== begin src/5_io/dvt_unpack.c ==== */
@@ -63185,7 +63730,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 273 "src/devtensor_spine.h"
+#line 275 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -64280,7 +64825,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 280 "src/devtensor_spine.h"
+#line 282 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -75064,7 +75609,7 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 #endif
 /* ==== end dvt_buckets.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 328 "src/devtensor_spine.h"
+#line 330 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -75105,7 +75650,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 330 "src/devtensor_spine.h"
+#line 332 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -76323,7 +76868,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 335 "src/devtensor_spine.h"
+#line 337 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -80190,7 +80735,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 351 "src/devtensor_spine.h"
+#line 353 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -80247,7 +80792,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 354 "src/devtensor_spine.h"
+#line 356 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -80354,9 +80899,12 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_load_params(...) DVT_NOTE_POINTER(dvt_array_list, dvt_load_params(__VA_ARGS__))
 #define dvt_save_safetensors(...) dvt_note_status(dvt_save_safetensors(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_load_safetensors(...) DVT_NOTE_POINTER(dvt_array_list, dvt_load_safetensors(__VA_ARGS__))
+#define dvt_save_safetensors_shards(...) dvt_note_status(dvt_save_safetensors_shards(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_save_gguf(...) dvt_note_status(dvt_save_gguf(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_load_gguf(...) DVT_NOTE_POINTER(dvt_array_list, dvt_load_gguf(__VA_ARGS__))
 #define dvt_load_arrays(...) DVT_NOTE_POINTER(dvt_array_list, dvt_load_arrays(__VA_ARGS__))
 #define dvt_save_arrays(...) dvt_note_status(dvt_save_arrays(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_save_idx(...) dvt_note_status(dvt_save_idx(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_load_idx(...) dvt_note_site(dvt_load_idx(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_save_npz(...) dvt_note_status(dvt_save_npz(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_save_npz_compressed(...) dvt_note_status(dvt_save_npz_compressed(__VA_ARGS__), __FILE__, __LINE__)
@@ -80381,6 +80929,8 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_map_arrays(...) DVT_NOTE_POINTER(dvt_array_list, dvt_map_arrays(__VA_ARGS__))
 #define dvt_map_npy(...) dvt_note_site(dvt_map_npy(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_map_bytes(...) dvt_note_site(dvt_map_bytes(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_save_cifar10(...) dvt_note_status(dvt_save_cifar10(__VA_ARGS__), __FILE__, __LINE__)
+#define dvt_save_cifar100(...) dvt_note_status(dvt_save_cifar100(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_cifar10(...) dvt_note_status(dvt_read_cifar10(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_read_cifar100(...) dvt_note_status(dvt_read_cifar100(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_kernel_new(...) DVT_NOTE_POINTER(dvt_kernel, dvt_kernel_new(__VA_ARGS__))
@@ -80778,7 +81328,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 358 "src/devtensor_spine.h"
+#line 360 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

@@ -56,29 +56,30 @@ empty_pinned:a:SiC print:e:p print_file:e:pp set_print_style:i:i ctx_format:z:Ci
 array_list_len:i:p array_list_at:a*:pi array_list_name:s:pi array_list_find:a*:ps
 array_list_metadata:s:ps array_list_metadata_at:s:pip save_npy:e:sp load_npy:a:sC save_params:e:sppi
 load_params:array_list:sC save_safetensors:e:sppip load_safetensors:array_list:sC
-load_gguf:array_list:sC load_arrays:array_list:sC save_arrays:e:sppi load_idx:a:sC save_npz:e:sppi
-save_npz_compressed:e:sppi load_npz:array_list:sC load_image:a:sC save_image:e:sp read_npy:a:pzC
-read_params:array_list:pzC read_safetensors:array_list:pzC read_gguf:array_list:pzC
-read_arrays:array_list:pzC read_idx:a:pzC read_npz:array_list:pzC read_image:a:pzC load_csv:a:spC
-read_csv:a:pzpC load_csv_columns:array_list:spC read_csv_columns:array_list:pzpC save_csv:e:spp
-load_bytes:a:sC save_bytes:e:sp map_arrays:array_list:sC map_npy:a:sC map_bytes:a:sC
-read_cifar10:e:pzpp read_cifar100:e:pzipp kernel_new:kernel:ss kernel_expression:kernel:ss
-kernel_set_host:e:ppp kernel_set_element:e:ppp kernel_launch:e:pSSqpq kernel_apply:a:ppq
-loss_softmax_cross_entropy:a:pp loss_softmax_cross_entropy_with:a:ppp loss_nll:a:pp loss_l1:a:pp
-loss_l2:a:pp loss_huber:a:ppd loss_sigmoid_bce:a:pp loss_sigmoid_bce_weighted:a:ppp
-loss_kl_div:a:pp? loss_hinge:a:ppd loss_squared_hinge:a:ppd loss_poisson_nll:a:pp?
-loss_triplet:a:pppd loss_cosine_embedding:a:pppd shape_make:S:iqqqqqqqq axes_make:X:iiiiiiiii
-ctx_list_make:L:iCCCCCCCC nn_sequential_add:e:pipppppppppppppppp from_values:a:pqSiC
-init_uniform:N:d init_normal:N:d init_xavier:N: init_msra:N:id init_zero:N: init_one:N:
-init_constant:N:d param_name:s:p param_shape:S:p param_data:a*:pC param_grad:a*:pC param_ctxs:L:p
-param_set_data:e:pp param_set_grad_req:e:pi param_set_lr_mult:e:pd param_set_wd_mult:e:pd
-param_set_init:e:pN block_collect_params:params:ps params_len:i:p params_at:param*:pi
-params_find:param*:ps params_initialize:e:pNL params_reinitialize:e:pNL params_reset_ctx:e:pL
-params_set_grad_req:e:pi params_zero_grad:e:p nn_sequential:block: nn_dense:block:qi
-nn_dense_with:block:p nn_conv2d:block:qii nn_conv2d_with:block:p nn_conv2d_transpose:block:qiii
-nn_conv2d_transpose_with:block:p nn_conv1d:block:qii nn_conv1d_transpose:block:qiii
-nn_conv1d_with:block:p nn_conv1d_transpose_with:block:p nn_max_pool2d:block:ii
-nn_avg_pool2d:block:ii nn_max_pool2d_with:block:p nn_avg_pool2d_with:block:p
+save_safetensors_shards:e:sppipq save_gguf:e:sppip load_gguf:array_list:sC load_arrays:array_list:sC
+save_arrays:e:sppi save_idx:e:sp load_idx:a:sC save_npz:e:sppi save_npz_compressed:e:sppi
+load_npz:array_list:sC load_image:a:sC save_image:e:sp read_npy:a:pzC read_params:array_list:pzC
+read_safetensors:array_list:pzC read_gguf:array_list:pzC read_arrays:array_list:pzC read_idx:a:pzC
+read_npz:array_list:pzC read_image:a:pzC load_csv:a:spC read_csv:a:pzpC
+load_csv_columns:array_list:spC read_csv_columns:array_list:pzpC save_csv:e:spp load_bytes:a:sC
+save_bytes:e:sp map_arrays:array_list:sC map_npy:a:sC map_bytes:a:sC save_cifar10:e:spp
+save_cifar100:e:sppp read_cifar10:e:pzpp read_cifar100:e:pzipp kernel_new:kernel:ss
+kernel_expression:kernel:ss kernel_set_host:e:ppp kernel_set_element:e:ppp kernel_launch:e:pSSqpq
+kernel_apply:a:ppq loss_softmax_cross_entropy:a:pp loss_softmax_cross_entropy_with:a:ppp
+loss_nll:a:pp loss_l1:a:pp loss_l2:a:pp loss_huber:a:ppd loss_sigmoid_bce:a:pp
+loss_sigmoid_bce_weighted:a:ppp loss_kl_div:a:pp? loss_hinge:a:ppd loss_squared_hinge:a:ppd
+loss_poisson_nll:a:pp? loss_triplet:a:pppd loss_cosine_embedding:a:pppd shape_make:S:iqqqqqqqq
+axes_make:X:iiiiiiiii ctx_list_make:L:iCCCCCCCC nn_sequential_add:e:pipppppppppppppppp
+from_values:a:pqSiC init_uniform:N:d init_normal:N:d init_xavier:N: init_msra:N:id init_zero:N:
+init_one:N: init_constant:N:d param_name:s:p param_shape:S:p param_data:a*:pC param_grad:a*:pC
+param_ctxs:L:p param_set_data:e:pp param_set_grad_req:e:pi param_set_lr_mult:e:pd
+param_set_wd_mult:e:pd param_set_init:e:pN block_collect_params:params:ps params_len:i:p
+params_at:param*:pi params_find:param*:ps params_initialize:e:pNL params_reinitialize:e:pNL
+params_reset_ctx:e:pL params_set_grad_req:e:pi params_zero_grad:e:p nn_sequential:block:
+nn_dense:block:qi nn_dense_with:block:p nn_conv2d:block:qii nn_conv2d_with:block:p
+nn_conv2d_transpose:block:qiii nn_conv2d_transpose_with:block:p nn_conv1d:block:qii
+nn_conv1d_transpose:block:qiii nn_conv1d_with:block:p nn_conv1d_transpose_with:block:p
+nn_max_pool2d:block:ii nn_avg_pool2d:block:ii nn_max_pool2d_with:block:p nn_avg_pool2d_with:block:p
 nn_global_avg_pool2d:block: nn_max_pool1d:block:ii nn_avg_pool1d:block:ii
 nn_global_avg_pool1d:block: nn_adaptive_avg_pool2d:block:qq nn_upsample2d:block:i?
 nn_upsample2d_with:block:p nn_flatten:block: nn_activation:block:i nn_leaky_relu:block:d

@@ -95,9 +95,12 @@
 #undef dvt_load_params
 #undef dvt_save_safetensors
 #undef dvt_load_safetensors
+#undef dvt_save_safetensors_shards
+#undef dvt_save_gguf
 #undef dvt_load_gguf
 #undef dvt_load_arrays
 #undef dvt_save_arrays
+#undef dvt_save_idx
 #undef dvt_load_idx
 #undef dvt_save_npz
 #undef dvt_save_npz_compressed
@@ -122,6 +125,8 @@
 #undef dvt_map_arrays
 #undef dvt_map_npy
 #undef dvt_map_bytes
+#undef dvt_save_cifar10
+#undef dvt_save_cifar100
 #undef dvt_read_cifar10
 #undef dvt_read_cifar100
 #undef dvt_kernel_new

@@ -94,17 +94,33 @@ DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arra
                                         const char *const *names, int n,
                                         const char *const *metadata);
 DVT_API dvt_array_list *dvt_load_safetensors(const char *path, dvt_ctx ctx);
-/* Reads a GGUF file, version 2 or 3, little-endian, of tensors that are not quantized. Shapes are
-   in row-major order: the reverse of the file's. Texts, numbers and bools of its metadata become
-   text ("true", "1e-05"); arrays are left out. */
+/* Writes a model in several safetensors files and their index, `path`, which must end with
+   .safetensors.index.json: m.safetensors.index.json gives m-00001-of-00003.safetensors and so on in
+   the same directory. A file has at most `bytes` of elements, or one array. Each gets the metadata.
+   The index is written last; a failure before may have replaced files of the same names. Errors as
+   dvt_save_safetensors, also VALUE (the path), RANGE (bytes below 1). */
+DVT_API dvt_status dvt_save_safetensors_shards(const char *path, dvt_array *const *arrays,
+                                               const char *const *names, int n,
+                                               const char *const *metadata, int64_t bytes);
+/* Write GGUF, version 3, and read version 2 or 3, little-endian, of tensors that are not quantized.
+   Shapes are in row-major order: the reverse of the file's. `metadata` is NULL, or pairs of key and
+   text and then a NULL. In files that are read, texts, numbers and bools become text ("true",
+   "1e-05"); arrays are left out. Written are dtypes but uint8 and bool, at most 4 axes, and names
+   of at most 63 bytes, as ggml reads them. Errors also: NAME, DTYPE, SHAPE, NULL_ARGUMENT, VALUE
+   (metadata). */
+DVT_API dvt_status dvt_save_gguf(const char *path, dvt_array *const *arrays,
+                                 const char *const *names, int n, const char *const *metadata);
 DVT_API dvt_array_list *dvt_load_gguf(const char *path, dvt_ctx ctx);
 /* Reads a file of arrays in any of these formats, by its content: safetensors and its index, GGUF,
    .npz, .params. */
 DVT_API dvt_array_list *dvt_load_arrays(const char *path, dvt_ctx ctx);
-/* Writes the format that the path ends with: .safetensors, .npz or .params, in small or capital
-   letters. Errors also: VALUE (another end), and those of that format. */
+/* Writes the format that the path ends with: .safetensors, .gguf, .npz or .params, in small or
+   capital letters. Errors also: VALUE (another end), and those of that format. */
 DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
                                    const char *const *names, int n);
+/* Writes an IDX file of uint8, int8, int32, float32 or float64 with at least one axis. Errors also:
+   DTYPE, SHAPE (no axis), RANGE (an extent of 2^32 or more), NULL_ARGUMENT. */
+DVT_API dvt_status dvt_save_idx(const char *path, dvt_array *x);
 /* Reads an IDX file, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64;
    16-bit integers become int32. */
 DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx);
@@ -206,6 +222,12 @@ DVT_API dvt_array *dvt_map_bytes(const char *path, dvt_ctx ctx);
 /* Selects the labels of CIFAR-100. */
 typedef enum dvt_cifar100_labels { DVT_CIFAR100_FINE, DVT_CIFAR100_COARSE } dvt_cifar100_labels;
 
+/* Write a binary file: images x, uint8 (N, 32, 32, 3), and integer labels (N), those of CIFAR-100
+   both coarse and fine. Copies: as all writers.  Waits: yes.  Errors: SHAPE, DTYPE, RANGE (a label
+   that is no class), NULL_ARGUMENT, IO, memory. */
+DVT_API dvt_status dvt_save_cifar10(const char *path, dvt_array *x, dvt_array *y);
+DVT_API dvt_status dvt_save_cifar100(const char *path, dvt_array *x, dvt_array *coarse,
+                                     dvt_array *fine);
 /* Read the content of a binary file from memory: images *x, uint8 (N, 32, 32, 3), and labels *y,
    int32 (N), on cpu(0). CIFAR-100 has 100 fine and 20 coarse labels. Errors: FORMAT (a wrong number
    of bytes, a label that is no class), NULL_ARGUMENT, VALUE (labels). */

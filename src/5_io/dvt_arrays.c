@@ -31,7 +31,7 @@ static const dvti_list_format dvti_list_formats[] = {
      dvti_safetensors_list, dvti_safetensors_save},
     {"the index of a model in several safetensors files", "safetensors", ".safetensors.index.json",
      dvti_shards_recognizes, dvti_shards_list, NULL},
-    {"a GGUF file", "gguf", ".gguf", dvti_gguf_recognizes, dvti_gguf_list, NULL},
+    {"a GGUF file", "gguf", ".gguf", dvti_gguf_recognizes, dvti_gguf_list, dvti_gguf_save},
     {"an MXNet parameter file", "params", ".params", dvti_params_recognizes, dvti_params_list,
      dvti_params_save},
     {"a NumPy .npz archive", "npz", ".npz", dvti_npz_recognizes, dvti_npz_list, dvti_npz_save},
@@ -153,7 +153,7 @@ DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
     if (!format || !format->saves)
         return dvti_fail(DVT_ERR_VALUE,
                          "dvt_save_arrays: the end of \"%.300s\" names no format that is written; "
-                         "expected .safetensors, .npz or .params",
+                         "expected .safetensors, .gguf, .npz or .params",
                          path);
     return format->saves("dvt_save_arrays", path, arrays, names, n);
 }

@@ -103,4 +103,127 @@ DVT_API dvt_status dvt_read_cifar100(const void *data, size_t bytes, dvt_cifar10
     return dvti_cifar_read("dvt_read_cifar100", data, bytes, dvti_cifar100(labels), x, y);
 }
 
+/* ---- writing ---- */
+typedef struct dvti_cifar_out {
+    const char *function;
+    dvt_array *x, *label[2];
+    const char *name[2];
+    int classes[2], labels;
+} dvti_cifar_out;
+
+static dvt_status dvti_cifar_check_labels(const dvti_cifar_out *o, int k) {
+    const dvt_array *y = o->label[k];
+    const int64_t n = o->x->shape.dim[0];
+    dvt_status status = DVT_OK;
+    if (!y)
+        return dvti_null(o->function, o->name[k]);
+    if (y->shape.ndim != 1 || y->shape.dim[0] != n)
+        status = DVT_ERR_SHAPE;
+    else if (dvt_dtype_is_float(y->dtype) || y->dtype == DVT_BOOL)
+        status = DVT_ERR_DTYPE;
+    return status == DVT_OK ? status
+                            : dvti_fail(status,
+                                        "%s: %s is %s; expected integers (%lld,), a label for each "
+                                        "image",
+                                        o->function, o->name[k], dvti_describe(y), (long long)n);
+}
+
+static dvt_status dvti_cifar_check(const dvti_cifar_out *o) {
+    dvt_status status = DVT_OK;
+    const dvt_shape *shape;
+    int k;
+    if (!o->x)
+        return dvti_null(o->function, "x");
+    shape = &o->x->shape;
+    if (shape->ndim != 4 || shape->dim[0] < 1 || shape->dim[1] != 32 || shape->dim[2] != 32 ||
+        shape->dim[3] != 3)
+        status = DVT_ERR_SHAPE;
+    else if (o->x->dtype != DVT_U8)
+        status = DVT_ERR_DTYPE;
+    if (status != DVT_OK)
+        return dvti_fail(status, "%s: x is %s; expected uint8 (N, 32, 32, 3), N above 0",
+                         o->function, dvti_describe(o->x));
+    for (k = 0; k < o->labels && status == DVT_OK; k++)
+        status = dvti_cifar_check_labels(o, k);
+    return status;
+}
+
+/* Writes the records. Returns false with RANGE set for a label that is no class. */
+static bool dvti_cifar_write(const dvti_cifar_out *o, dvti_file_out *out, const uint8_t *x,
+                             const int64_t *const *label) {
+    unsigned char record[2 + DVTI_CIFAR_PIXELS];
+    int64_t i;
+    int c, p, k;
+    for (i = 0; i < o->x->shape.dim[0]; i++, x += DVTI_CIFAR_PIXELS) {
+        for (k = 0; k < o->labels; k++) {
+            if (label[k][i] < 0 || label[k][i] >= o->classes[k]) {
+                dvti_fail(DVT_ERR_RANGE, "%s: %s[%lld] is %lld; expected 0 to %d", o->function,
+                          o->name[k], (long long)i, (long long)label[k][i], o->classes[k] - 1);
+                return false;
+            }
+            record[k] = (unsigned char)label[k][i];
+        }
+        for (c = 0; c < 3; c++)
+            for (p = 0; p < DVTI_CIFAR_SIDE; p++)
+                record[o->labels + c * DVTI_CIFAR_SIDE + p] = x[3 * p + c];
+        dvti_file_write(out, record, (size_t)o->labels + DVTI_CIFAR_PIXELS);
+    }
+    return true;
+}
+
+static dvt_status dvti_cifar_save(const dvti_cifar_out *o, const char *path) {
+    dvt_status status = dvti_cifar_check(o);
+    const int64_t *label[2] = {NULL, NULL};
+    dvt_scope_guard scope;
+    dvti_file_out out;
+    dvt_array *images;
+    bool good;
+    int k;
+    if (status != DVT_OK)
+        return status;
+    scope = dvt_scope_begin();
+    images = dvti_host_array(o->function, o->x, DVT_U8, false);
+    good = images != NULL;
+    for (k = 0; k < o->labels && good; k++) {
+        dvt_array *labels = dvti_host_array(o->function, o->label[k], DVT_I64, false);
+        good = labels != NULL;
+        label[k] = good ? (const int64_t *)dvti_view_of(labels).data : NULL;
+    }
+    if (good && dvti_file_begin(&out, o->function, path)) {
+        good = dvti_cifar_write(o, &out, (const uint8_t *)dvti_view_of(images).data, label);
+        status = dvti_file_end(&out, good);
+    } else
+        status = dvti_failure();
+    dvt_scope_end(&scope);
+    return status;
+}
+
+DVT_API dvt_status dvt_save_cifar10(const char *path, dvt_array *x, dvt_array *y) {
+    dvti_cifar_out o;
+    memset(&o, 0, sizeof o);
+    o.function = "dvt_save_cifar10";
+    o.x = x;
+    o.labels = 1;
+    o.label[0] = y;
+    o.name[0] = "y";
+    o.classes[0] = 10;
+    return dvti_cifar_save(&o, path);
+}
+
+DVT_API dvt_status dvt_save_cifar100(const char *path, dvt_array *x, dvt_array *coarse,
+                                     dvt_array *fine) {
+    dvti_cifar_out o;
+    memset(&o, 0, sizeof o);
+    o.function = "dvt_save_cifar100";
+    o.x = x;
+    o.labels = 2;
+    o.label[0] = coarse;
+    o.name[0] = "coarse";
+    o.classes[0] = 20;
+    o.label[1] = fine;
+    o.name[1] = "fine";
+    o.classes[1] = 100;
+    return dvti_cifar_save(&o, path);
+}
+
 #undef DVTI_CIFAR_SIDE

@@ -50,6 +50,25 @@ DVTI_FN bool dvti_cifar_count(dvti_source *in, dvti_cifar_kind kind, int64_t *n)
 DVTI_FN bool dvti_cifar_fill(dvti_source *in, dvti_cifar_kind kind, int64_t n, uint8_t *x,
                              int32_t *y);
 
+/* ---- metadata that is written ---- */
+/* Checks pairs of key and text that end with a NULL, or a NULL: values, UTF-8, keys that occur
+   twice. Sets *n to the number of pairs. */
+DVTI_FN bool dvti_metadata_check(const char *function, const char *const *metadata, int *n);
+/* Checks that a name or text is UTF-8. */
+DVTI_FN bool dvti_utf8_check(const char *function, const char *text);
+
+/* Writes a safetensors file; `function` is the name in messages. */
+DVTI_FN dvt_status dvti_safetensors_save_with(const char *function, const char *path,
+                                              dvt_array *const *arrays, const char *const *names,
+                                              int n, const char *const *metadata);
+
+/* ---- GGUF ---- */
+#define DVTI_GGUF_ALIGNMENT 32 /* unless the metadata has another */
+#define DVTI_GGUF_KEY 65535    /* the longest key */
+#define DVTI_GGUF_STRING 8     /* the type of texts */
+/* Returns the number of the type that all elements of the dtype have, -1 if there is none. */
+DVTI_FN int dvti_gguf_number_of(dvt_dtype dtype);
+
 /* ---- decompression: deflate (RFC 1951) in gzip (RFC 1952), zlib (RFC 1950) and zip ---- */
 #define DVTI_INFLATE_LOOKUP 11
 #define DVTI_INFLATE_CODE 15

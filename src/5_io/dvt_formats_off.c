@@ -48,6 +48,7 @@ DVTI_OFF_READS(dvti_shards_list)
 DVTI_OFF_READS(dvti_gguf_list)
 DVTI_OFF_SAVES(dvti_npz_save)
 DVTI_OFF_SAVES(dvti_safetensors_save)
+DVTI_OFF_SAVES(dvti_gguf_save)
 
 /* ---- public functions ---- */
 static void dvti_off_nothing(dvt_array **x) {
@@ -89,6 +90,19 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_safetensors,
          (const char *path, dvt_array *const *arrays, const char *const *names, int n,
           const char *const *metadata),
          ((void)path, (void)arrays, (void)names, (void)n, (void)metadata))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_safetensors_shards,
+         (const char *path, dvt_array *const *arrays, const char *const *names, int n,
+          const char *const *metadata, int64_t bytes),
+         ((void)path, (void)arrays, (void)names, (void)n, (void)metadata, (void)bytes))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_gguf,
+         (const char *path, dvt_array *const *arrays, const char *const *names, int n,
+          const char *const *metadata),
+         ((void)path, (void)arrays, (void)names, (void)n, (void)metadata))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_cifar10,
+         (const char *path, dvt_array *x, dvt_array *y), ((void)path, (void)x, (void)y))
+DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_cifar100,
+         (const char *path, dvt_array *x, dvt_array *coarse, dvt_array *fine),
+         ((void)path, (void)x, (void)coarse, (void)fine))
 DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_image, (const char *path, dvt_array *x),
          ((void)path, (void)x))
 DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_save_csv,

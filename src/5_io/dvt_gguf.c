@@ -4,12 +4,10 @@
    refused. Source: docs/gguf.md of ggml-org/ggml. */
 #include "5_io/dvt_formats.h"
 
-#define DVTI_GGUF_ALIGNMENT 32 /* unless the metadata has another */
-#define DVTI_GGUF_KEY 65535    /* the longest key */
-#define DVTI_GGUF_DEPTH 4      /* of arrays in arrays */
+#define DVTI_GGUF_DEPTH 4 /* of arrays in arrays */
 
 /* The types of metadata values; the others are numbers (dvti_gguf_bytes). */
-enum { DVTI_GGUF_BOOL = 7, DVTI_GGUF_STRING = 8, DVTI_GGUF_ARRAY = 9, DVTI_GGUF_TYPES = 13 };
+enum { DVTI_GGUF_BOOL = 7, DVTI_GGUF_ARRAY = 9, DVTI_GGUF_TYPES = 13 };
 
 enum { DVTI_GGUF_U32 = 4, DVTI_GGUF_F32 = 6, DVTI_GGUF_F64 = 12 };
 
@@ -167,13 +165,24 @@ typedef struct dvti_gguf_type {
     dvt_dtype dtype;
 } dvti_gguf_type;
 
+static const dvti_gguf_type dvti_gguf_types[] = {
+    {"F32", 'f', 4, DVT_F32}, {"F16", 'f', 2, DVT_F16},  {"I8", 'i', 1, DVT_I8},
+    {"I16", 'i', 2, DVT_I32}, {"I32", 'i', 4, DVT_I32},  {"I64", 'i', 8, DVT_I64},
+    {"F64", 'f', 8, DVT_F64}, {"BF16", 'f', 2, DVT_BF16}};
+static const int dvti_gguf_type_numbers[] = {0, 1, 24, 25, 26, 27, 28, 30};
+
+/* Returns the number of the type that all elements of the dtype have, -1 if there is none. */
+DVTI_FN int dvti_gguf_number_of(dvt_dtype dtype) {
+    int i;
+    for (i = 0; i < DVTI_LENGTH(dvti_gguf_types); i++)
+        if (dvti_gguf_types[i].dtype == dtype &&
+            dvti_gguf_types[i].bytes == (int)dvt_dtype_size(dtype))
+            return dvti_gguf_type_numbers[i];
+    return -1;
+}
+
 /* Returns the row of a type, without a name if the type is unknown or was removed. */
 static dvti_gguf_type dvti_gguf_type_of(uint64_t type) {
-    static const dvti_gguf_type stored[] = {{"F32", 'f', 4, DVT_F32}, {"F16", 'f', 2, DVT_F16},
-                                            {"I8", 'i', 1, DVT_I8},   {"I16", 'i', 2, DVT_I32},
-                                            {"I32", 'i', 4, DVT_I32}, {"I64", 'i', 8, DVT_I64},
-                                            {"F64", 'f', 8, DVT_F64}, {"BF16", 'f', 2, DVT_BF16}};
-    static const int number[] = {0, 1, 24, 25, 26, 27, 28, 30};
     static const char *const quantized[] = {
         "",      "",           "Q4_0",       "Q4_1",       "",         "",         "Q5_0",
         "Q5_1",  "Q8_0",       "Q8_1",       "Q2_K",       "Q3_K",     "Q4_K",     "Q5_K",
@@ -183,9 +192,9 @@ static dvti_gguf_type dvti_gguf_type_of(uint64_t type) {
         "TQ2_0", "IQ4_NL_4_4", "IQ4_NL_4_8", "IQ4_NL_8_8", "MXFP4"};
     dvti_gguf_type row;
     int i;
-    for (i = 0; i < DVTI_LENGTH(number); i++)
-        if (type == (uint64_t)number[i])
-            return stored[i];
+    for (i = 0; i < DVTI_LENGTH(dvti_gguf_types); i++)
+        if (type == (uint64_t)dvti_gguf_type_numbers[i])
+            return dvti_gguf_types[i];
     memset(&row, 0, sizeof row);
     row.name = type < (uint64_t)DVTI_LENGTH(quantized) ? quantized[type] : "";
     return row;
@@ -304,6 +313,4 @@ DVT_API dvt_array_list *dvt_read_gguf(const void *data, size_t bytes, dvt_ctx ct
     return dvti_list_read("dvt_read_gguf", data, bytes, ctx, dvti_gguf_list);
 }
 
-#undef DVTI_GGUF_ALIGNMENT
-#undef DVTI_GGUF_KEY
 #undef DVTI_GGUF_DEPTH

@@ -8,25 +8,35 @@ typedef struct dvti_idx_header {
     int64_t bytes; /* total size, including the header */
 } dvti_idx_header;
 
-static bool dvti_idx_type(unsigned type, dvti_stored *stored) {
-    static const struct {
-        unsigned type;
-        char kind;
-        int bytes;
-        dvt_dtype dtype;
-    } known[] = {{0x08, 'u', 1, DVT_U8},  {0x09, 'i', 1, DVT_I8},  {0x0b, 'i', 2, DVT_I32},
-                 {0x0c, 'i', 4, DVT_I32}, {0x0d, 'f', 4, DVT_F32}, {0x0e, 'f', 8, DVT_F64}};
+static const struct {
+    unsigned type;
+    char kind;
+    int bytes;
+    dvt_dtype dtype;
+} dvti_idx_types[] = {{0x08, 'u', 1, DVT_U8},  {0x09, 'i', 1, DVT_I8},  {0x0b, 'i', 2, DVT_I32},
+                      {0x0c, 'i', 4, DVT_I32}, {0x0d, 'f', 4, DVT_F32}, {0x0e, 'f', 8, DVT_F64}};
 
+static bool dvti_idx_type(unsigned type, dvti_stored *stored) {
     int i;
-    for (i = 0; i < DVTI_LENGTH(known); i++)
-        if (known[i].type == type) {
-            stored->kind = known[i].kind;
-            stored->bytes = known[i].bytes;
+    for (i = 0; i < DVTI_LENGTH(dvti_idx_types); i++)
+        if (dvti_idx_types[i].type == type) {
+            stored->kind = dvti_idx_types[i].kind;
+            stored->bytes = dvti_idx_types[i].bytes;
             stored->big_endian = true;
-            stored->dtype = known[i].dtype;
+            stored->dtype = dvti_idx_types[i].dtype;
             return true;
         }
     return false;
+}
+
+/* Returns the type that all elements of the dtype have, 0 if there is none. */
+static unsigned dvti_idx_type_of(dvt_dtype dtype) {
+    int i;
+    for (i = 0; i < DVTI_LENGTH(dvti_idx_types); i++)
+        if (dvti_idx_types[i].dtype == dtype &&
+            dvti_idx_types[i].bytes == (int)dvt_dtype_size(dtype))
+            return dvti_idx_types[i].type;
+    return 0;
 }
 
 static bool dvti_idx_parse(dvti_source *in, dvti_idx_header *header) {
@@ -96,4 +106,52 @@ DVT_API dvt_array *dvt_load_idx(const char *path, dvt_ctx ctx) {
         result = dvti_idx(&in, ctx);
     dvti_source_close(&in);
     return result;
+}
+
+/* ---- writing ---- */
+static dvt_status dvti_idx_write_check(const char *function, const dvt_array *x) {
+    int i;
+    if (!x)
+        return dvti_null(function, "x");
+    if (!dvti_idx_type_of(x->dtype))
+        return dvti_fail(DVT_ERR_DTYPE,
+                         "%s: x is %s; expected uint8, int8, int32, float32 or float64: cast it "
+                         "with dvt_astype",
+                         function, dvti_describe(x));
+    if (x->shape.ndim == 0)
+        return dvti_fail(DVT_ERR_SHAPE, "%s: x is %s; expected at least one axis: reshape it",
+                         function, dvti_describe(x));
+    for (i = 0; i < x->shape.ndim; i++)
+        if (x->shape.dim[i] > (int64_t)UINT32_MAX)
+            return dvti_fail(DVT_ERR_RANGE,
+                             "%s: axis %d of x has %lld elements; expected less than 2^32",
+                             function, i, (long long)x->shape.dim[i]);
+    return DVT_OK;
+}
+
+DVT_API dvt_status dvt_save_idx(const char *path, dvt_array *x) {
+    static const char *const function = "dvt_save_idx";
+    dvt_status status = dvti_idx_write_check(function, x);
+    unsigned char head[4 + 4 * DVT_MAX_DIMS] = {0};
+    dvt_scope_guard scope;
+    dvti_file_out out;
+    dvt_array *host;
+    int i, k;
+    if (status != DVT_OK)
+        return status;
+    head[2] = (unsigned char)dvti_idx_type_of(x->dtype);
+    head[3] = (unsigned char)x->shape.ndim;
+    for (i = 0; i < x->shape.ndim; i++)
+        for (k = 0; k < 4; k++)
+            head[4 + 4 * i + k] = (unsigned char)(x->shape.dim[i] >> (24 - 8 * k));
+    scope = dvt_scope_begin();
+    host = dvti_stored_host_in(function, x, x->dtype, true);
+    if (host && dvti_file_begin(&out, function, path)) {
+        dvti_file_write(&out, head, 4 + 4 * (size_t)x->shape.ndim);
+        dvti_file_write(&out, dvti_view_of(host).data, (size_t)dvt_nbytes(host));
+        status = dvti_file_end(&out, true);
+    } else
+        status = dvti_failure();
+    dvt_scope_end(&scope);
+    return status;
 }

@@ -271,6 +271,9 @@ DVTI_FN dvt_array *dvti_stored_whole(const dvti_stored *stored, dvti_source *in,
 /* Returns x's elements as files store them: contiguous, little-endian, of `dtype`, in host memory.
    That is x itself if it already matches. Owned by the innermost scope; NULL with the error set. */
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype);
+/* The same in either byte order. */
+DVTI_FN dvt_array *dvti_stored_host_in(const char *function, dvt_array *x, dvt_dtype dtype,
+                                       bool big_endian);
 
 /* Returns x's elements of `dtype`, contiguous in host memory: x itself if it already matches and
    `copy` is false. Owned by the innermost scope; NULL with the error set. */
@@ -388,5 +391,7 @@ DVTI_FN bool dvti_shards_recognizes(dvti_source *in);
 DVTI_FN dvt_array_list *dvti_shards_list(dvti_source *in, dvt_ctx ctx);
 DVTI_FN bool dvti_gguf_recognizes(dvti_source *in);
 DVTI_FN dvt_array_list *dvti_gguf_list(dvti_source *in, dvt_ctx ctx);
+DVTI_FN dvt_status dvti_gguf_save(const char *function, const char *path, dvt_array *const *arrays,
+                                  const char *const *names, int n);
 
 #endif

@@ -237,14 +237,6 @@ typedef struct dvti_safetensors_out {
     int64_t *begin; /* of each array, in the data */
 } dvti_safetensors_out;
 
-static bool dvti_safetensors_text_ok(const char *function, const char *text) {
-    if (dvti_utf8_valid(text))
-        return true;
-    dvti_fail(DVT_ERR_NAME, "%s: the text \"%.100s\" is not UTF-8, which JSON needs; convert it",
-              function, text);
-    return false;
-}
-
 static bool dvti_safetensors_names_ok(const dvti_safetensors_out *o) {
     int i;
     if (!o->names && o->n > 0) {
@@ -254,7 +246,7 @@ static bool dvti_safetensors_names_ok(const dvti_safetensors_out *o) {
     if (!dvti_arrays_check(o->function, o->arrays, o->names, o->n))
         return false;
     for (i = 0; i < o->n; i++) {
-        if (!dvti_safetensors_text_ok(o->function, o->names[i]))
+        if (!dvti_utf8_check(o->function, o->names[i]))
             return false;
         if (strcmp(o->names[i], DVTI_SAFETENSORS_METADATA) == 0) {
             dvti_fail(DVT_ERR_NAME,
@@ -265,28 +257,6 @@ static bool dvti_safetensors_names_ok(const dvti_safetensors_out *o) {
         }
     }
     return true;
-}
-
-static bool dvti_safetensors_metadata_ok(const dvti_safetensors_out *o) {
-    const char *duplicate = NULL;
-    int n = 0;
-    for (; o->metadata && o->metadata[n]; n += 2) {
-        if (!o->metadata[n + 1]) {
-            dvti_fail(DVT_ERR_VALUE,
-                      "%s: the metadata \"%.100s\" has no value; expected pairs and a NULL",
-                      o->function, o->metadata[n]);
-            return false;
-        }
-        if (!dvti_safetensors_text_ok(o->function, o->metadata[n]) ||
-            !dvti_safetensors_text_ok(o->function, o->metadata[n + 1]))
-            return false;
-    }
-    if (n && !dvti_names_duplicate(o->function, o->metadata, n / 2, 2, &duplicate))
-        return false;
-    if (duplicate)
-        dvti_fail(DVT_ERR_NAME, "%s: the metadata has the key \"%.100s\" twice; give each its own",
-                  o->function, duplicate);
-    return !duplicate;
 }
 
 /* Places the arrays by the size of their elements, the largest first. So each begins at a multiple
@@ -376,7 +346,8 @@ static dvt_status dvti_safetensors_write(const dvti_safetensors_out *o, const ch
 static dvt_status dvti_safetensors_save_all(dvti_safetensors_out *o, const char *path) {
     dvti_writer header = dvti_writer_begin();
     dvt_status status;
-    if (!dvti_safetensors_names_ok(o) || !dvti_safetensors_metadata_ok(o))
+    int pairs;
+    if (!dvti_safetensors_names_ok(o) || !dvti_metadata_check(o->function, o->metadata, &pairs))
         return dvti_failure();
     o->begin = (int64_t *)dvti_alloc(sizeof *o->begin * (size_t)o->n);
     if (!o->begin)
@@ -401,12 +372,12 @@ static dvt_status dvti_safetensors_save_all(dvti_safetensors_out *o, const char 
     return status;
 }
 
-DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arrays,
-                                        const char *const *names, int n,
-                                        const char *const *metadata) {
+DVTI_FN dvt_status dvti_safetensors_save_with(const char *function, const char *path,
+                                              dvt_array *const *arrays, const char *const *names,
+                                              int n, const char *const *metadata) {
     dvti_safetensors_out o;
     memset(&o, 0, sizeof o);
-    o.function = "dvt_save_safetensors";
+    o.function = function;
     o.arrays = arrays;
     o.names = names;
     o.n = n;
@@ -417,13 +388,13 @@ DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arra
 DVTI_FN dvt_status dvti_safetensors_save(const char *function, const char *path,
                                          dvt_array *const *arrays, const char *const *names,
                                          int n) {
-    dvti_safetensors_out o;
-    memset(&o, 0, sizeof o);
-    o.function = function;
-    o.arrays = arrays;
-    o.names = names;
-    o.n = n;
-    return dvti_safetensors_save_all(&o, path);
+    return dvti_safetensors_save_with(function, path, arrays, names, n, NULL);
+}
+
+DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arrays,
+                                        const char *const *names, int n,
+                                        const char *const *metadata) {
+    return dvti_safetensors_save_with("dvt_save_safetensors", path, arrays, names, n, metadata);
 }
 
 #if defined(DVTI_CHECKPOINTS)
@@ -431,19 +402,13 @@ DVTI_FN dvt_status dvti_safetensors_save_list(const char *function, const char *
                                               const dvt_array_list *list) {
     size_t n = 2 * (size_t)list->n_metadata;
     const char **metadata = (const char **)dvti_alloc_zero((n + 1) * sizeof *metadata);
-    dvti_safetensors_out o;
     dvt_status status;
     if (!metadata)
         return dvti_fail_memory(function, (int64_t)((n + 1) * sizeof *metadata));
     if (n)
         memcpy((void *)metadata, (const void *)list->metadata, n * sizeof *metadata);
-    memset(&o, 0, sizeof o);
-    o.function = function;
-    o.arrays = list->array;
-    o.names = (const char *const *)list->name;
-    o.n = list->n;
-    o.metadata = metadata;
-    status = dvti_safetensors_save_all(&o, path);
+    status = dvti_safetensors_save_with(function, path, list->array,
+                                        (const char *const *)list->name, list->n, metadata);
     dvti_free((void *)metadata);
     return status;
 }

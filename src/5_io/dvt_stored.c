@@ -268,7 +268,12 @@ DVTI_FN dvt_array *dvti_host_array(const char *function, dvt_array *x, dvt_dtype
 }
 
 DVTI_FN dvt_array *dvti_stored_host(const char *function, dvt_array *x, dvt_dtype dtype) {
-    bool swap = dvti_host_is_big_endian() && dvt_dtype_size(dtype) > 1;
+    return dvti_stored_host_in(function, x, dtype, false);
+}
+
+DVTI_FN dvt_array *dvti_stored_host_in(const char *function, dvt_array *x, dvt_dtype dtype,
+                                       bool big_endian) {
+    bool swap = dvti_host_is_big_endian() != big_endian && dvt_dtype_size(dtype) > 1;
     dvt_array *host = dvti_host_array(function, x, dtype, swap);
     if (host && swap)
         dvti_swap_bytes((unsigned char *)dvti_view_of(host).data, (int)dvt_dtype_size(dtype),

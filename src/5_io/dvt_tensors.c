@@ -139,3 +139,35 @@ DVTI_FN bool dvti_tensors_check(dvti_tensors *t) {
 DVTI_FN bool dvti_tensors_read(dvti_tensors *t, dvt_ctx ctx) {
     return dvti_tensors_check(t) && dvti_tensors_fill(t, ctx);
 }
+
+/* ---- what is written with arrays ---- */
+DVTI_FN bool dvti_utf8_check(const char *function, const char *text) {
+    if (dvti_utf8_valid(text))
+        return true;
+    dvti_fail(DVT_ERR_NAME,
+              "%s: the text \"%.100s\" is not UTF-8, which the format needs; "
+              "convert it",
+              function, text);
+    return false;
+}
+
+DVTI_FN bool dvti_metadata_check(const char *function, const char *const *metadata, int *n) {
+    const char *duplicate = NULL;
+    for (*n = 0; metadata && metadata[2 * *n]; ++*n) {
+        const char *const *pair = &metadata[2 * *n];
+        if (!pair[1]) {
+            dvti_fail(DVT_ERR_VALUE,
+                      "%s: the metadata \"%.100s\" has no value; expected pairs and a NULL",
+                      function, pair[0]);
+            return false;
+        }
+        if (!dvti_utf8_check(function, pair[0]) || !dvti_utf8_check(function, pair[1]))
+            return false;
+    }
+    if (*n && !dvti_names_duplicate(function, metadata, *n, 2, &duplicate))
+        return false;
+    if (duplicate)
+        dvti_fail(DVT_ERR_NAME, "%s: the metadata has the key \"%.100s\" twice; give each its own",
+                  function, duplicate);
+    return !duplicate;
+}

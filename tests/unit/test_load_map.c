@@ -39,7 +39,12 @@ DVT_TEST(files_of_nets_as_safetensors) {
     CHECK_INT(dvt_block_load(again, path, no_contexts()), DVT_OK);
     CHECK_VALUES(dvt_block_data(dvt_block_at(again, 0), "weight", dvt_cpu()), 0, 3, 3, 3, 3, 3, 3);
     remove_file();
-    open_file("net.gguf"); /* the library writes no GGUF: .params */
+    open_file("net.gguf");
+    CHECK_INT(dvt_block_save(net, path), DVT_OK);
+    CHECK_INT(dvt_array_list_len(dvt_load_gguf(path, dvt_cpu())), 4);
+    CHECK_INT(dvt_block_load(again, path, no_contexts()), DVT_OK);
+    remove_file();
+    open_file("net.weights"); /* another end: .params */
     CHECK_INT(dvt_block_save(net, path), DVT_OK);
     CHECK_INT(dvt_array_list_len(dvt_load_params(path, dvt_cpu())), 4);
     CHECK_INT(dvt_block_load(again, path, no_contexts()), DVT_OK);
