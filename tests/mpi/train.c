@@ -264,7 +264,7 @@ int main(int argc, char **argv) {
         code = trains(file ? file : "cpu");
     } else if (strcmp(mode, "parts") == 0) { /* the last batch of an epoch has 2 samples */
         r = make_run(true, dvt_optimizer_adam(0.01));
-        code = train_parts(&r, make_loader(98, 1), 2);
+        code = train_parts(&r, make_loader(98, 1), 20); /* 100 steps */
         code = code ? code : finish(&r, false);
     } else if (strcmp(mode, "plain") == 0) {
         r = make_run(false, momentum);
