@@ -93,7 +93,7 @@ static double *train_on(dvt_ctx_list ctxs, dvt_optimizer optimizer, int steps, i
     CHECK_INT(dvt_block_initialize(net, dvt_init_xavier(), ctxs), DVT_OK);
     params = dvt_block_collect_params(net, NULL);
     t = dvt_trainer_new(params, optimizer);
-    for (i = 0; i < 60; i++) {
+    for (i = 0; i < steps; i++) {
         DVT_SCOPE {
             dvt_array *x, *y;
             corners(batch, &x, &y);
