@@ -59444,8 +59444,8 @@ DVT_API dvt_array_list *dvt_read_gguf(const void *data, size_t bytes, dvt_ctx ct
 #undef DVTI_GGUF_DEPTH
 /* ==== end dvt_gguf.c ==== */
 /* ==== begin src/5_io/dvt_gguf_write.c ==== */
-/* Writes GGUF, version 3, little-endian; dvt_gguf.c has the layout. Limits are those of the readers in
-   ggml-org/ggml: 4 axes, names of 63 bytes. */
+/* Writes GGUF, version 3, little-endian; dvt_gguf.c has the layout. Limits are those of the readers
+   in ggml-org/ggml: 4 axes, names of 63 bytes. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/5_io/dvt_gguf_write.c"
 #endif

@@ -1,5 +1,5 @@
-/* Writes GGUF, version 3, little-endian; dvt_gguf.c has the layout. Limits are those of the readers in
-   ggml-org/ggml: 4 axes, names of 63 bytes. */
+/* Writes GGUF, version 3, little-endian; dvt_gguf.c has the layout. Limits are those of the readers
+   in ggml-org/ggml: 4 axes, names of 63 bytes. */
 #include "5_io/dvt_formats.h"
 
 #define DVTI_GGUF_AXES 4

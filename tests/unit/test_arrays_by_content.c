@@ -217,7 +217,7 @@ DVT_TEST(arrays_save_errors) {
     const char *name = "a";
     dvt_array *x = dvt_ones(DVT_SHAPE(1), DVT_F32, dvt_cpu());
     CHECK_REFUSED(dvt_save_arrays("/tmp/a.bin", &x, &name, 1), DVT_ERR_VALUE, ".safetensors");
-    CHECK_ERROR(dvt_save_arrays("/tmp/a.gguf", &x, &name, 1), DVT_ERR_VALUE);
+    CHECK_ERROR(dvt_save_arrays("/tmp/a.safetensors.index.json", &x, &name, 1), DVT_ERR_VALUE);
     CHECK_ERROR(dvt_save_arrays(NULL, &x, &name, 1), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_load_arrays(NULL, dvt_cpu()), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_read_arrays(NULL, 1, dvt_cpu()), DVT_ERR_NULL_ARGUMENT);
