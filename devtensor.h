@@ -34796,7 +34796,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4071], part1[4087], part2[4082], part3[1931], end[1];
+    char part0[4030], part1[4087], part2[4082], part3[1931], end[1];
 } dvti_cuda_text_matmul_cu = {
 "#line 1 \"matmul.cu\"\n"
 "#line 45\n"
@@ -34841,11 +34841,10 @@ static const struct {
 	"int64_t batch = at.batch;\n"
 "#pragma unroll 1\n"
 	"for (int axis = (int)p.ndim - 1; axis >= 0; axis--) {\n"
-		"const int64_t next = dvti_quotient(batch, p.dim[axis]),\n"
-					  "index = batch - next * p.dim[axis];\n"
+		"const int64_t index = batch % p.dim[axis];\n"
 		"at.a += index * p.a_batch[axis];\n"
 		"at.b += index * p.b_batch[axis];\n"
-		"batch = next;\n"
+		"batch /= p.dim[axis];\n"
 	"}\n"
 	"return at;\n"
 "}\n\n\n"
@@ -34889,7 +34888,7 @@ static const struct {
 	"asm volatile(\"cp.async.commit_group;\\ncp.async.wait_group 0;\" ::: \"memory\");\n"
 "#endif\n"
 "}\n"
-"#line 165\n"
+"#line 164\n"
 "template <int T> struct dvti_mm_side {\n"
 	"static const int UNITS = T * DEPTH / V / THREADS;\n\n"
 	"const dvti_mm_element *at;\n"

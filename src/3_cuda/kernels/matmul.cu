@@ -96,11 +96,10 @@ __device__ inline dvti_mm_place dvti_mm_locate(const dvti_kmatmul &p) {
     int64_t batch = at.batch;
 #pragma unroll 1
     for (int axis = (int)p.ndim - 1; axis >= 0; axis--) {
-        const int64_t next = dvti_quotient(batch, p.dim[axis]),
-                      index = batch - next * p.dim[axis];
+        const int64_t index = batch % p.dim[axis];
         at.a += index * p.a_batch[axis];
         at.b += index * p.b_batch[axis];
-        batch = next;
+        batch /= p.dim[axis];
     }
     return at;
 }
