@@ -110,20 +110,23 @@ static bool dvti_gguf_write_elements(const dvti_gguf_out *o, dvti_file_out *out)
     return good;
 }
 
-static dvt_status dvti_gguf_save_all(dvti_gguf_out *o, const char *path) {
-    dvt_status status = dvti_gguf_check(o);
+static dvt_status dvti_gguf_save_with(const char *function, const char *path,
+                                      dvt_array *const *arrays, const char *const *names, int n,
+                                      const char *const *metadata) {
+    dvti_gguf_out o = {function, arrays, names, metadata, n, 0};
+    dvt_status status = dvti_gguf_check(&o);
     dvti_writer head = dvti_writer_begin();
     dvti_file_out out;
     if (status != DVT_OK)
         return status;
-    if (!dvti_gguf_head(&head, o))
+    if (!dvti_gguf_head(&head, &o))
         status = dvti_fail(DVT_ERR_RANGE, "%s: the arrays take more bytes than any file holds",
-                           o->function);
+                           function);
     else if (head.failed)
-        status = dvti_fail_memory(o->function, (int64_t)head.capacity * 2);
-    else if (dvti_file_begin(&out, o->function, path)) {
+        status = dvti_fail_memory(function, (int64_t)head.capacity * 2);
+    else if (dvti_file_begin(&out, function, path)) {
         dvti_file_write(&out, head.at, head.length);
-        status = dvti_file_end(&out, dvti_gguf_write_elements(o, &out));
+        status = dvti_file_end(&out, dvti_gguf_write_elements(&o, &out));
     } else
         status = dvti_failure();
     dvti_writer_free(&head);
@@ -132,25 +135,12 @@ static dvt_status dvti_gguf_save_all(dvti_gguf_out *o, const char *path) {
 
 DVTI_FN dvt_status dvti_gguf_save(const char *function, const char *path, dvt_array *const *arrays,
                                   const char *const *names, int n) {
-    dvti_gguf_out o;
-    memset(&o, 0, sizeof o);
-    o.function = function;
-    o.arrays = arrays;
-    o.names = names;
-    o.n = n;
-    return dvti_gguf_save_all(&o, path);
+    return dvti_gguf_save_with(function, path, arrays, names, n, NULL);
 }
 
 DVT_API dvt_status dvt_save_gguf(const char *path, dvt_array *const *arrays,
                                  const char *const *names, int n, const char *const *metadata) {
-    dvti_gguf_out o;
-    memset(&o, 0, sizeof o);
-    o.function = "dvt_save_gguf";
-    o.arrays = arrays;
-    o.names = names;
-    o.n = n;
-    o.metadata = metadata;
-    return dvti_gguf_save_all(&o, path);
+    return dvti_gguf_save_with("dvt_save_gguf", path, arrays, names, n, metadata);
 }
 
 #undef DVTI_GGUF_AXES
