@@ -30260,10 +30260,14 @@ DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti
 /* Waits for the queued work of the stream after a failure, because the caller is about to free
    memory that this work uses. */
 DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream);
-/* Counts an item queued in the compute stream; earlier marks do not cover it. _remember also
-   records the operation's name for messages. */
+/* Counts an item queued in the compute stream; earlier marks do not cover it. The caller keeps the
+   lock between this and queueing the item. _remember also records the operation's name for
+   messages. _remember_again gives this thread's latest item of that name a new position, because
+   the lock was released before it was queued: a mark or a wait of another thread may cover the old
+   one. */
 DVTI_FN void dvti_cuda_advance(dvti_cuda_gpu *gpu);
 DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name);
+DVTI_FN void dvti_cuda_remember_again(dvti_cuda_gpu *gpu, const char *name);
 DVTI_FN void dvti_cuda_note(dvti_device *device, const char *file, int line);
 
 /* ---- the whole gpu (dvt_cuda_device.c) ---- */
@@ -39869,6 +39873,19 @@ DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name) {
 	one->thread = dvti_cuda_this_thread();
 }
 
+DVTI_FN void dvti_cuda_remember_again(dvti_cuda_gpu *gpu, const char *name) {
+	const void *thread = dvti_cuda_this_thread();
+	int64_t at;
+	for (at = gpu->position - 1; at >= 0 && at >= gpu->position - DVTI_CUDA_RECENT; at--) {
+		dvti_cuda_recent *one = &gpu->recent[at % DVTI_CUDA_RECENT];
+		if (one->name != name || one->thread != thread)
+			continue;
+		one->name = NULL;
+		break;
+	}
+	dvti_cuda_remember(gpu, name);
+}
+
 /* Attributes this thread's operations without a source position to the call at file:line. */
 DVTI_FN void dvti_cuda_note(dvti_device *device, const char *file, int line) {
 	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
@@ -41587,6 +41604,7 @@ DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
 		dvti_mutex_unlock(&gpu->lock);
 		status = dvti_cuda_prepare(gpu->physical, name, program);
 		dvti_mutex_lock(&gpu->lock);
+		dvti_cuda_remember_again(gpu, name);
 		if (status == DVT_OK)
 			status = dvti_cuda_usable(gpu, name);
 		if (status != DVT_OK)

@@ -205,10 +205,14 @@ DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti
 /* Waits for the queued work of the stream after a failure, because the caller is about to free
    memory that this work uses. */
 DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream);
-/* Counts an item queued in the compute stream; earlier marks do not cover it. _remember also
-   records the operation's name for messages. */
+/* Counts an item queued in the compute stream; earlier marks do not cover it. The caller keeps the
+   lock between this and queueing the item. _remember also records the operation's name for
+   messages. _remember_again gives this thread's latest item of that name a new position, because
+   the lock was released before it was queued: a mark or a wait of another thread may cover the old
+   one. */
 DVTI_FN void dvti_cuda_advance(dvti_cuda_gpu *gpu);
 DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name);
+DVTI_FN void dvti_cuda_remember_again(dvti_cuda_gpu *gpu, const char *name);
 DVTI_FN void dvti_cuda_note(dvti_device *device, const char *file, int line);
 
 /* ---- the whole gpu (dvt_cuda_device.c) ---- */

@@ -53,6 +53,19 @@ DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name) {
     one->thread = dvti_cuda_this_thread();
 }
 
+DVTI_FN void dvti_cuda_remember_again(dvti_cuda_gpu *gpu, const char *name) {
+    const void *thread = dvti_cuda_this_thread();
+    int64_t at;
+    for (at = gpu->position - 1; at >= 0 && at >= gpu->position - DVTI_CUDA_RECENT; at--) {
+        dvti_cuda_recent *one = &gpu->recent[at % DVTI_CUDA_RECENT];
+        if (one->name != name || one->thread != thread)
+            continue;
+        one->name = NULL;
+        break;
+    }
+    dvti_cuda_remember(gpu, name);
+}
+
 /* Attributes this thread's operations without a source position to the call at file:line. */
 DVTI_FN void dvti_cuda_note(dvti_device *device, const char *file, int line) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);

@@ -67,6 +67,7 @@ DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
         dvti_mutex_unlock(&gpu->lock);
         status = dvti_cuda_prepare(gpu->physical, name, program);
         dvti_mutex_lock(&gpu->lock);
+        dvti_cuda_remember_again(gpu, name);
         if (status == DVT_OK)
             status = dvti_cuda_usable(gpu, name);
         if (status != DVT_OK)

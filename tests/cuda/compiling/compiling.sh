@@ -1,9 +1,11 @@
 #!/bin/sh
 # Runs compiling.c on the driver that does nothing and a double of NVRTC that waits. A GPU that is
-# locked during a compilation would never be free: the program would not end.
-# Environment: BUILD, LIBRARY_BUILD, CC, LIBRARY, LIBS.
+# locked during a compilation would never be free: the program would not end. Then runs order.c on
+# the simulated driver: what is queued during a compilation must not hide the kernel from waits.
+# Environment: BUILD, LIBRARY_BUILD, CC, LIBRARY, LIBS, SIM (the directory of the simulated driver).
 . tests/lib.sh
-: "${CC:=cc}" "${LIBS:=-lm -ldl -lpthread}" "${LIBRARY:=$LIBRARY_BUILD/devtensor.o}"
+: "${CC:=cc}" "${LIBS:=-lm -ldl -lpthread}" "${LIBRARY:=$LIBRARY_BUILD/devtensor.o}" \
+    "${SIM:=build/simcuda/lib}"
 work=$BUILD
 mkdir -p "$work"
 try "the driver that does nothing compiles" $CC -O1 -w -shared -fPIC bench/gpu/null_driver.c \
@@ -17,5 +19,24 @@ said=$(env DEVTENSOR_CUDA_PATH="$PWD/$work/libcuda.so.1" DEVTENSOR_CACHE=0 \
 code=$?
 if [ "$code-$said" = 0-ok ]; then pass; else
     fail "compiling while others use the GPU" "exit code $code: $said"
+fi
+
+# ---- the order of work that is queued after a compilation ----
+if [ ! -f "$SIM/libcuda.so.1" ]; then
+    skip "the order after a compilation" "no simulated driver in $SIM"
+    finish
+    exit
+fi
+mkdir -p "$work/modules"
+try "pausing_nvrtc.c compiles" $CC -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC \
+    tests/cuda/compiling/pausing_nvrtc.c -o "$work/libpausing.so" $LIBS
+try "order.c compiles" $CC -std=gnu11 -O1 -I. tests/cuda/compiling/order.c $LIBRARY \
+    -o "$work/order" $LIBS
+said=$(env LD_LIBRARY_PATH="$SIM" SIMCUDA_POLICY=lazy SIMCUDA_DEVICES=2 \
+    SIMCUDA_CACHE="$PWD/$work/modules" DEVTENSOR_CACHE=0 PAUSING_NVRTC_REAL=libnvrtc.so.12 \
+    DEVTENSOR_NVRTC_PATH="$PWD/$work/libpausing.so" timeout 300 "$work/order" 2>&1)
+code=$?
+if [ "$code-$said" = 0-ok ]; then pass; else
+    fail "the order of work after a compilation" "exit code $code: $said"
 fi
 finish

@@ -1,0 +1,60 @@
+/* While one thread's kernel is compiled, another thread copies from the same GPU to a second one.
+   The kernel is then queued, and a copy of its result must come after it. Under the lazy order of
+   the simulated driver a missing wait always gives NaN. Prints "ok". */
+#include "devtensor.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void require(int condition, const char *what) {
+    if (condition)
+        return;
+    fprintf(stderr, "order: %s: %s\n", what, dvt_error());
+    exit(1);
+}
+
+static void (*named(void *library, const char *name))(void) {
+    void (*function)(void);
+    void *symbol = dlsym(library, name);
+    require(symbol != NULL, name);
+    memcpy(&function, &symbol, sizeof function);
+    return function;
+}
+
+static void *compute(void *user) {
+    return dvt_retain(dvt_neg((dvt_array *)user));
+}
+
+/* Returns the sum of the elements on gpu(1). */
+static double sum_of_copy(dvt_array *x, int n) {
+    float numbers[8] = {0};
+    double sum = 0;
+    int i;
+    require(dvt_to_host(dvt_copyto(x, dvt_gpu(1)), numbers, sizeof numbers) == DVT_OK, "a copy");
+    for (i = 0; i < n; i++)
+        sum += numbers[i];
+    return sum;
+}
+
+int main(void) {
+    void *nvrtc = dlopen(getenv("DEVTENSOR_NVRTC_PATH"), RTLD_NOW | RTLD_LOCAL), *result = NULL;
+    float numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    dvt_array *x, *y;
+    pthread_t thread;
+    require(nvrtc != NULL, "the double of NVRTC");
+    x = dvt_retain(dvt_from_host(numbers, DVT_SHAPE(8), DVT_F32, dvt_gpu(0)));
+    require(x != NULL, "dvt_from_host");
+    require(pthread_create(&thread, NULL, compute, x) == 0, "pthread_create");
+    named(nvrtc, "pausing_nvrtc_begun")();
+    require(sum_of_copy(x, 8) == 36, "a copy during the compilation has other values");
+    named(nvrtc, "pausing_nvrtc_end")();
+    require(pthread_join(thread, &result) == 0 && result, "pthread_join");
+    y = (dvt_array *)result;
+    require(sum_of_copy(y, 8) == -36, "a copy of the kernel's result was made before the kernel");
+    dvt_release(y);
+    dvt_release(x);
+    puts("ok");
+    return 0;
+}
