@@ -29317,6 +29317,7 @@ enum {
 	DVTI_CU_FUNC_SHARED = 8,        /* attribute of a function: bytes of dynamic shared memory */
 	DVTI_CU_POINTER_DEVICE = 9,     /* attribute of an address: the number of its GPU */
 	DVTI_CU_TENSOR_MAP_FLOAT16 = 6, /* dtypes of tensor maps */
+	DVTI_CU_TENSOR_MAP_FLOAT32 = 7,
 	DVTI_CU_TENSOR_MAP_BFLOAT16 = 9,
 	DVTI_CU_TENSOR_MAP_SWIZZLE_128B = 3,
 	DVTI_CU_TENSOR_MAP_PROMOTION_256B = 3, /* the L2 cache fetches 256 bytes */
@@ -29562,14 +29563,28 @@ typedef struct dvti_kmatmul {
 	const void *mask;       /* NULL, or like out: the result is 0 where it is 0 */
 	int64_t team;           /* kernel rows: warps per element, 1 or 8 */
 	int64_t a_lies, b_lies; /* kernels of tiles: DVTI_MM_ flags */
+	/* NULL, or set by matmul_pack.cu. Not 0: an operand has values that cannot be split into two
+       TF32 numbers. Then the kernel of tiles computes the product, else matmul_wgmma.cu. */
+	const unsigned *special;
 } dvti_kmatmul;
 
 /* matmul_wgmma.cu. Its size is a multiple of 128, the alignment of a tensor map in CUDA 13. */
 typedef struct dvti_kwgmma {
 	uint64_t a[16], b[16]; /* tensor maps of three axes: along memory, across it, batch */
 	dvti_kmatmul p;        /* with at most one batch axis */
-	int64_t padding[14];
+	int64_t padding[13];
 } dvti_kwgmma;
+
+/* matmul_pack.cu: the operands a and b. Arrays of two: of a, of b. */
+typedef struct dvti_kpack {
+	const void *from[2];
+	void *to[2];
+	int64_t lines[2], line_stride[2], k_stride[2]; /* of `from`, in elements */
+	int64_t jobs[2];                               /* tiles of 32 lines and 32 of k */
+	int64_t k, pitch;                              /* pitch: elements of a line of `to` */
+	int64_t ndim, dim[8], batch[2][8];             /* batch axes: extents, strides */
+	unsigned *special;                             /* as in dvti_kmatmul */
+} dvti_kpack;
 
 /* conv.cu */
 /* x (n, c, h, w), w (o, cg, kh, kw), y (n, o, oh, ow); pairs are height, width. */
@@ -29761,6 +29776,7 @@ typedef struct dvti_cuda_physical {
 	dvti_cu_context context;
 	int cc;              /* compute capability, 90 for 9.0 */
 	int processors;      /* streaming multiprocessors */
+	int64_t memory;      /* bytes */
 	bool lost, reported; /* an error has ended the context; a caller has received it */
 	char reason[512];    /* the first such error */
 	dvti_cuda_loaded *loaded;
@@ -29868,6 +29884,7 @@ DVTI_FN void dvti_cuda_add_conv_patch(dvti_text *text);
 DVTI_FN void dvti_cuda_add_matmul_jobs(dvti_text *text);
 /* Adds what both families of matrix products on tensor cores share, with jobs. */
 DVTI_FN void dvti_cuda_add_matmul_tiles(dvti_text *text);
+DVTI_FN void dvti_cuda_add_matmul_pack(dvti_text *text);
 /* Returns the function `entry` of the program on this GPU, if it is loaded. */
 DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
 									   const char *entry, dvti_cu_function *out);
@@ -30372,6 +30389,9 @@ typedef struct dvti_cuda_mm {
 	int threads;
 	int64_t shared;
 	int64_t partial; /* bytes of one element of a partial result */
+	double time;     /* expected, in the unit of dvti_cuda_mm_choose; not of rows and columns */
+	int parts;       /* TF32 numbers, or 16-bit floats, per element of copied operands; 0: no copies */
+	const char *copies; /* of the operands, in the workspace; set when the plan starts */
 	dvti_kmatmul args;
 } dvti_cuda_mm;
 
@@ -30396,19 +30416,36 @@ DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dty
 DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group);
 /* Sets the tiles and the splits of k for a kernel with tiles of rows x cols. */
 DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits);
-/* Returns the tile, of n, with the shortest expected time, and the number of splits of k. write:
-   the time to write and read one element of a partial result. */
+/* Returns the tile, of n, with the shortest expected time, the number of splits of k, and the time,
+   whose unit is one multiplication of one multiprocessor. write: the time to write and read one
+   element of a partial result. */
 DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
 								const dvti_cuda_mm_tile *tiles, int n, double write,
-								int64_t *splits);
+								int64_t *splits, double *time);
 
 /* ---- cuda_matmul_mma.c ---- */
 /* Plans a product on tensor cores; false: they do not serve it. */
 DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
 								dvti_cuda_mm *plan);
-/* Starts a plan of kernels/matmul_wgmma.cu. */
+
+/* ---- cuda_matmul_wgmma.c ---- */
+/* Returns whether wgmma can compute the product: compute capability 9.0, 16-bit floats, tensor maps
+   of both operands. */
+DVTI_FN bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
+									dvt_dtype dtype, bool a_along_k, bool b_along_k);
+/* Sets the program: tiles of 128x256 (wide) or 128x128. */
+DVTI_FN void dvti_cuda_wgmma_use(dvti_cuda_mm *plan, dvt_dtype dtype, bool wide, bool a_along_k,
+								 bool b_along_k);
+/* Replaces a plan by wgmma on copies of the operands, if that is faster: 16-bit floats of any
+   strides, TF32 if the program has allowed it, float32 by two TF32 numbers per element. Returns
+   whether it did. */
+DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+									dvti_cuda_mm *plan);
+/* Returns the bytes of the copies, a multiple of 256. */
+DVTI_FN int64_t dvti_cuda_packed_bytes(const dvti_cuda_mm *plan, dvt_dtype dtype);
+/* Starts a plan of kernels/matmul_wgmma.cu, after the copies that it needs. */
 DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-										 const dvti_cuda_mm *plan, dvti_cuda_grid grid);
+										 const dvti_cuda_mm *plan);
 
 #endif
 /* ==== end cuda_matmul.h ==== */
@@ -32489,7 +32526,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4086], part1[690], end[1];
+    char part0[4083], part1[934], end[1];
 } dvti_cuda_text_args_h = {
 "#line 1 \"args.h\"\n\n\n\n"
 "#ifndef DVTI_KERNEL_ARGS_H\n"
@@ -32594,13 +32631,23 @@ static const struct {
 	"int64_t bias_step, relu;\n"
 	"const void *mask;\n"
 	"int64_t team;\n"
-	"int64_t a_lies, b_lies;\n"
+	"int64_t a_lies, b_lies;\n\n\n"
+	"const unsigned *special;\n"
 "} dvti_kmatmul;\n\n\n"
 "typedef struct dvti_kwgmma {\n"
 	"uint64_t a[16], b[16];\n"
 	"dvti_kmatmul p;\n"
-	"int64_t padding[14];\n"
-"} dvti_kwgmma;\n\n\n\n"
+	"int64_t padding[13];\n"
+"} dvti_kwgmma;\n\n\n"
+"typedef struct dvti_kpack {\n"
+	"const void *from[2];\n"
+	"void *to[2];\n"
+	"int64_t lines[2], line_stride[2], k_stride[2];\n"
+	"int64_t jobs[2];\n"
+	"int64_t k, pitch;\n"
+	"int64_t ndim, dim[8], batch[2][8];\n"
+	"unsigned *special;\n"
+"} dvti_kpack;\n\n\n\n"
 "typedef struct dvti_kconv {\n"
 	"const void *x, *w, *y,\n"
 		"*bias;\n"
@@ -32663,7 +32710,7 @@ static const struct {
 	"void *keys, *values;\n"
 	"int64_t wide;\n"
 	"int64_t above;\n"
-	"int64_t whole;\n\n\n"
+	"int64_t whole;\n\n\n",
 	"int64_t m, tiles, kept;\n"
 	"uint64_t *other_keys;\n"
 	"int64_t *other_values;\n"
@@ -32676,7 +32723,7 @@ static const struct {
 	"int64_t first;\n"
 	"double f0, f1, f2;\n"
 	"int64_t low, span;\n"
-	"int64_t step;\n",
+	"int64_t step;\n"
 	"const int64_t *starts;\n"
 	"uint64_t *keys;\n"
 	"int64_t *values;\n"
@@ -34800,7 +34847,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4030], part1[4087], part2[4082], part3[1931], end[1];
+    char part0[4030], part1[4087], part2[4085], part3[1999], end[1];
 } dvti_cuda_text_matmul_cu = {
 "#line 1 \"matmul.cu\"\n"
 "#line 45\n"
@@ -35054,7 +35101,7 @@ static const struct {
 	"S sum[MINE_ROWS][MINE_COLS] = {};\n"
 	"dvti_mm_side<ROWS> a;\n"
 	"dvti_mm_side<COLS> b;\n"
-	"if (dvti_mm_number() >= p.jobs)\n"
+	"if (dvti_mm_number() >= p.jobs || (p.special && *p.special == 0))\n"
 		"return;\n"
 	"if (threadIdx.x == 0)\n"
 		"at = dvti_mm_locate(p);\n"
@@ -35142,8 +35189,8 @@ static const struct {
 	"if (lane == 0)\n"
 		"part[warp] = sum[0];\n"
 	"__syncthreads();\n"
-	"if (lane == 0 && warp % team == 0 && col < p.m) {\n"
-		"for (int i = 1; i < team; i++)\n",
+	"if (lane == 0 && warp % team == 0 && col < p.m) {\n",
+		"for (int i = 1; i < team; i++)\n"
 			"sum[0] += part[warp + i];\n"
 		"dvti_mm_put(p, at.partial, at.out + col, col, sum[0]);\n"
 	"}\n"
@@ -35194,6 +35241,8 @@ static const struct {
 "#if KIND == 5\n"
 "extern \"C\" __global__ void __launch_bounds__(256) dvti_matmul_sum(const dvti_kmatmul p) {\n"
 	"const int64_t n = p.batches * p.n * p.m;\n"
+	"if (p.special && *p.special)\n"
+		"return;\n"
 	"for (int64_t at = dvti_thread(); at < n; at += dvti_threads()) {\n"
 		"S total = ((const S *)p.partial)[at];\n"
 "#pragma unroll 4\n"
@@ -35451,6 +35500,73 @@ static const struct {
 "}\n",
 ""};
 static const struct {
+    char part0[2409], end[1];
+} dvti_cuda_text_matmul_pack_cu = {
+"#line 1 \"matmul_pack.cu\"\n"
+"#line 10\n"
+"#define TILE 32\n"
+"#define TILE_ROWS 8\n\n"
+"#if D == DVT_F32\n"
+"typedef float dvti_pack_element;\n\n"
+"__device__ inline float dvti_pack_round(float v) {\n"
+	"unsigned bits;\n"
+	"asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(bits) : \"f\"(v));\n"
+	"return __uint_as_float(bits);\n"
+"}\n\n"
+"__device__ inline bool dvti_pack_special(float v) { return !(fabsf(v) < 0x1p60f); }\n"
+"#else\n"
+"typedef unsigned short dvti_pack_element;\n\n"
+"__device__ inline unsigned short dvti_pack_round(unsigned short v) { return v; }\n"
+"#endif\n\n\n"
+"__device__ inline int64_t dvti_pack_matrix(const dvti_kpack &p, int side, int64_t i) {\n"
+	"int64_t at = 0;\n"
+	"for (int axis = (int)p.ndim - 1; axis >= 0 && i > 0; axis--) {\n"
+		"const int64_t next = dvti_quotient(i, p.dim[axis]);\n"
+		"at += (i - next * p.dim[axis]) * p.batch[side][axis];\n"
+		"i = next;\n"
+	"}\n"
+	"return at;\n"
+"}\n\n\n\n"
+"extern \"C\" __global__ void __launch_bounds__(TILE * TILE_ROWS)\n"
+	"dvti_matmul_pack(const dvti_kpack p) {\n"
+	"__shared__ dvti_pack_element tile[TILE][TILE + 1];\n"
+	"const int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE;\n"
+	"const int64_t across = dvti_quotient(p.k + TILE - 1, (int64_t)TILE);\n"
+	"for (int64_t job = blockIdx.x; job < p.jobs[0] + p.jobs[1]; job += gridDim.x) {\n"
+		"const int side = job >= p.jobs[0];\n"
+		"const int64_t own = job - side * p.jobs[0], lines = p.lines[side];\n"
+		"const int64_t band = dvti_quotient(own, across), k = (own - band * across) * TILE;\n"
+		"const int64_t bands = dvti_quotient(lines + TILE - 1, (int64_t)TILE);\n"
+		"const int64_t matrix = dvti_quotient(band, bands), line = (band - matrix * bands) * TILE;\n"
+		"const dvti_pack_element *from =\n"
+			"(const dvti_pack_element *)p.from[side] + dvti_pack_matrix(p, side, matrix);\n"
+		"const bool along_k = p.k_stride[side] == 1;\n"
+"#pragma unroll\n"
+		"for (int i = 0; i < TILE; i += TILE_ROWS) {\n"
+			"const int to_line = along_k ? y + i : x, to_k = along_k ? x : y + i;\n"
+			"if (line + to_line < lines && k + to_k < p.k)\n"
+				"tile[to_line][to_k] = from[(line + to_line) * p.line_stride[side] +\n"
+										   "(k + to_k) * p.k_stride[side]];\n"
+		"}\n"
+		"__syncthreads();\n"
+		"dvti_pack_element *to =\n"
+			"(dvti_pack_element *)p.to[side] + (matrix * PARTS * lines + line) * p.pitch + k + x;\n"
+"#pragma unroll\n"
+		"for (int i = y; i < TILE; i += TILE_ROWS)\n"
+			"if (line + i < lines && k + x < p.k) {\n"
+				"const dvti_pack_element v = tile[i][x], high = dvti_pack_round(v);\n"
+				"to[i * p.pitch] = high;\n"
+"#if PARTS == 2\n"
+				"to[(lines + i) * p.pitch] = dvti_pack_round(__fsub_rn(v, high));\n"
+				"if (dvti_pack_special(v))\n"
+					"*p.special = 1;\n"
+"#endif\n"
+			"}\n"
+		"__syncthreads();\n"
+	"}\n"
+"}\n",
+""};
+static const struct {
     char part0[1773], end[1];
 } dvti_cuda_text_matmul_tiles_cu = {
 "#line 1 \"matmul_tiles.cu\"\n\n\n\n"
@@ -35511,14 +35627,15 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4089], part1[1706], end[1];
+    char part0[4086], part1[3146], end[1];
 } dvti_cuda_text_matmul_wgmma_cu = {
 "#line 1 \"matmul_wgmma.cu\"\n"
-"#line 33\n"
-"#define DEPTH 64\n"
+"#line 41\n"
+"#define DEPTH (128 / (int)sizeof(dvti_mm_element))\n"
 "#define BOX 8192\n"
-"#define STAGE ((ROWS + COLS) / 64 * BOX)\n"
-"#define STAGES (COLS == 256 ? 4 : 6)\n"
+"#define PART ((ROWS + COLS) / 64 * BOX)\n"
+"#define STAGE (PARTS * PART)\n"
+"#define STAGES (192 * 1024 / STAGE)\n"
 "#define WARPS 8\n"
 "#define ROWS_BYTES (16 * 64 * 4)\n\n"
 "alignas(1024) extern __shared__ unsigned char dvti_wgmma_shared[];\n\n"
@@ -35574,31 +35691,42 @@ static const struct {
 						 "\"r\"(STAGE)\n"
 						 ": \"memory\");\n"
 "#pragma unroll\n"
-			"for (int i = 0; i < (ROWS + COLS) / 64; i++)\n"
-				"if (i < ROWS / 64)\n"
-					"dvti_wgmma_box<A_ALONG_K>(stage + i * BOX, of.a, (int)tile.row + i * 64, k,\n"
-											  "a_batch, full);\n"
+			"for (int i = 0; i < PARTS * (ROWS + COLS) / 64; i++) {\n"
+				"const int part = i / ((ROWS + COLS) / 64), box = i % ((ROWS + COLS) / 64);\n"
+				"if (box < ROWS / 64)\n"
+					"dvti_wgmma_box<A_ALONG_K>(stage + i * BOX, of.a, (int)tile.row + box * 64, k,\n"
+											  "a_batch * PARTS + part, full);\n"
 				"else\n"
 					"dvti_wgmma_box<B_ALONG_K>(stage + i * BOX, of.b,\n"
-											  "(int)tile.col + i * 64 - ROWS, k, b_batch, full);\n"
+											  "(int)tile.col + box * 64 - ROWS, k,\n"
+											  "b_batch * PARTS + part, full);\n"
+			"}\n"
 		"}\n"
 	"}\n"
 "}\n"
-"#line 118\n"
+"#line 130\n"
 "__device__ inline uint64_t dvti_wgmma_matrix(unsigned at) {\n"
 	"return (uint64_t)1 << 62 | (uint64_t)(1024 / 16) << 32 | BOX / 16 << 16 | at / 16;\n"
 "}\n\n\n"
-"__device__ inline void dvti_wgmma_stage(unsigned stage, int group, bool adds,\n"
+"__device__ inline void dvti_wgmma_parts(unsigned a_at, unsigned b_at, bool adds,\n"
 										"float (&sum)[COLS / 2]) {\n"
-	"const uint64_t a = dvti_wgmma_matrix(stage + group * BOX),\n"
-				   "b = dvti_wgmma_matrix(stage + ROWS / 64 * BOX);\n"
-	"asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
+	"const uint64_t a = dvti_wgmma_matrix(a_at), b = dvti_wgmma_matrix(b_at);\n"
 "#pragma unroll\n"
-	"for (int step = 0; step < DEPTH / 16; step++)\n"
+	"for (int step = 0; step < 4; step++)\n"
 		"asm volatile(\"{\\n.reg .pred p;\\n\" MULTIPLY \"}\"\n"
 					 ": SUMS\n"
 					 ": \"l\"(a + step * (A_ALONG_K ? 32 : 2048) / 16),\n"
 					   "\"l\"(b + step * (B_ALONG_K ? 32 : 2048) / 16), \"r\"((int)(adds || step)));\n"
+"}\n\n\n"
+"__device__ inline void dvti_wgmma_stage(unsigned stage, int group, bool adds,\n"
+										"float (&sum)[COLS / 2]) {\n"
+	"const unsigned a = stage + group * BOX, b = stage + ROWS / 64 * BOX;\n"
+	"asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
+	"if constexpr (PARTS == 2) {\n"
+		"dvti_wgmma_parts(a + PART, b, adds, sum);\n"
+		"dvti_wgmma_parts(a, b + PART, true, sum);\n"
+	"}\n"
+	"dvti_wgmma_parts(a, b, adds || PARTS == 2, sum);\n"
 	"asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n"
 "}\n\n\n\n\n"
 "__device__ inline void dvti_wgmma_put(const dvti_kmatmul &p, const dvti_mm_job &at, int warp,\n"
@@ -35611,7 +35739,7 @@ static const struct {
 		"for (int j = 0; j < 8; j++) {\n"
 			"const float *v = &sum[c / 2 + j * 4];\n"
 			"float *to = rows + lane / 4 * 64 + (j ^ lane / 4 % 4) * 8 + lane % 4 * 2;\n"
-			"*(float2 *)to = make_float2(v[0], v[1]);\n"
+			"*(float2 *)to = make_float2(v[0], v[1]);\n",
 			"*(float2 *)(to + 8 * 64) = make_float2(v[2], v[3]);\n"
 		"}\n"
 		"__syncwarp();\n"
@@ -35627,27 +35755,50 @@ static const struct {
 	"}\n"
 "}\n\n"
 "__device__ inline void dvti_wgmma_release(unsigned shared, int stage) {\n"
-	"if (threadIdx.x % 32 == 0)\n",
+	"if (threadIdx.x % 32 == 0)\n"
 		"asm volatile(\"mbarrier.arrive.shared::cta.b64 _, [%0];\" ::\"r\"(\n"
 						 "dvti_wgmma_barrier(shared, stage, true))\n"
 					 ": \"memory\");\n"
+"}\n\n\n"
+"__device__ inline void dvti_wgmma_sum(const dvti_mm_job &tile, unsigned shared, int warp,\n"
+									  "dvti_wgmma_ring &at, float (&sum)[COLS / 2]) {\n"
+	"int before = -1;\n"
+	"for (int64_t k = tile.k; k < tile.k_end; k += DEPTH, at.next()) {\n"
+		"dvti_wgmma_wait(dvti_wgmma_barrier(shared, at.stage, false), at.parity);\n"
+		"dvti_wgmma_stage(shared + at.stage * STAGE, warp / 4, before >= 0, sum);\n"
+		"asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n"
+		"if (before >= 0)\n"
+			"dvti_wgmma_release(shared, before);\n"
+		"before = at.stage;\n"
+	"}\n"
+	"asm volatile(\"wgmma.wait_group.sync.aligned 0;\" : SUMS::\"memory\");\n"
+	"dvti_wgmma_release(shared, before);\n"
+"}\n\n\n\n"
+"__device__ inline void dvti_wgmma_promote(const dvti_mm_job &tile, unsigned shared, int warp,\n"
+										  "dvti_wgmma_ring &at, float (&total)[COLS / 2]) {\n"
+	"float sum[COLS / 2] = {};\n"
+"#pragma unroll\n"
+	"for (int i = 0; i < COLS / 2; i++)\n"
+		"total[i] = 0;\n"
+	"for (int64_t k = tile.k; k < tile.k_end; k += DEPTH, at.next()) {\n"
+		"dvti_wgmma_wait(dvti_wgmma_barrier(shared, at.stage, false), at.parity);\n"
+		"dvti_wgmma_stage(shared + at.stage * STAGE, warp / 4, false, sum);\n"
+		"asm volatile(\"wgmma.wait_group.sync.aligned 0;\" : SUMS::\"memory\");\n"
+		"dvti_wgmma_release(shared, at.stage);\n"
+"#pragma unroll\n"
+		"for (int i = 0; i < COLS / 2; i++)\n"
+			"total[i] = __fadd_rn(total[i], sum[i]);\n"
+	"}\n"
 "}\n\n"
 "__device__ inline void dvti_wgmma_multiply(const dvti_kmatmul &p, unsigned shared, int warp) {\n"
 	"dvti_wgmma_ring at = {0, 0};\n"
 	"float sum[COLS / 2] = {};\n"
 	"for (int64_t job = blockIdx.x; job < p.jobs; job += gridDim.x) {\n"
 		"const dvti_mm_job tile = dvti_mm_locate(p, job);\n"
-		"int before = -1;\n"
-		"for (int64_t k = tile.k; k < tile.k_end; k += DEPTH, at.next()) {\n"
-			"dvti_wgmma_wait(dvti_wgmma_barrier(shared, at.stage, false), at.parity);\n"
-			"dvti_wgmma_stage(shared + at.stage * STAGE, warp / 4, before >= 0, sum);\n"
-			"asm volatile(\"wgmma.wait_group.sync.aligned 1;\" ::: \"memory\");\n"
-			"if (before >= 0)\n"
-				"dvti_wgmma_release(shared, before);\n"
-			"before = at.stage;\n"
-		"}\n"
-		"asm volatile(\"wgmma.wait_group.sync.aligned 0;\" : SUMS::\"memory\");\n"
-		"dvti_wgmma_release(shared, before);\n"
+		"if constexpr (PARTS == 2)\n"
+			"dvti_wgmma_promote(tile, shared, warp, at, sum);\n"
+		"else\n"
+			"dvti_wgmma_sum(tile, shared, warp, at, sum);\n"
 		"dvti_wgmma_put(p, tile, warp, sum);\n"
 	"}\n"
 "}\n\n"
@@ -35655,6 +35806,8 @@ static const struct {
 	"dvti_matmul_wgmma(const __grid_constant__ dvti_wgmma_args args) {\n"
 	"const unsigned shared = (unsigned)__cvta_generic_to_shared(dvti_wgmma_shared);\n"
 	"const int warp = (int)threadIdx.x / 32;\n"
+	"if (PARTS == 2 && *args.of.p.special)\n"
+		"return;\n"
 	"if (threadIdx.x == 0) {\n"
 		"for (int i = 0; i < 2 * STAGES; i++)\n"
 			"asm volatile(\"mbarrier.init.shared::cta.b64 [%0], %1;\" ::\"r\"(\n"
@@ -38555,6 +38708,10 @@ DVTI_FN void dvti_cuda_add_matmul_tiles(dvti_text *text) {
 	DVTI_CUDA_ADD(text, matmul_tiles_cu);
 }
 
+DVTI_FN void dvti_cuda_add_matmul_pack(dvti_text *text) {
+	DVTI_CUDA_ADD(text, matmul_pack_cu);
+}
+
 /* A family's function is the only reference to its text. */
 #define DVTI_CUDA_WRITE(name, fuse) \
 	DVTI_FN void dvti_cuda_write_##name(uint64_t variant, dvti_text *text) { \
@@ -39636,6 +39793,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 static dvti_cu_result dvti_cuda_query(dvti_cuda_physical *physical, int index) {
 	const dvti_cuda_driver *cu = dvti_cuda();
 	int major = 0, minor = 0;
+	size_t memory = 0;
 	dvti_cu_result result = cu->cuDeviceGet(&physical->device, index);
 	if (result == DVTI_CU_OK)
 		result = cu->cuDeviceGetAttribute(&major, DVTI_CU_ATTR_MAJOR, physical->device);
@@ -39644,6 +39802,9 @@ static dvti_cu_result dvti_cuda_query(dvti_cuda_physical *physical, int index) {
 	if (result == DVTI_CU_OK)
 		result = cu->cuDeviceGetAttribute(&physical->processors, DVTI_CU_ATTR_PROCESSORS,
 										  physical->device);
+	if (result == DVTI_CU_OK)
+		result = cu->cuDeviceTotalMem_v2(&memory, physical->device);
+	physical->memory = (int64_t)memory;
 	physical->index = index;
 	physical->cc = major * 10 + minor;
 	return result;
@@ -43110,17 +43271,17 @@ DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols,
 	p->jobs = p->row_tiles * p->col_tiles * p->splits * p->batches;
 }
 
-/* The unit of time is one multiplication of one multiprocessor. A full round of the GPU takes the
+/* A full round of the GPU takes the
    time of one tile plus the cost of starting it. Partial results are written and read again, by one
    more kernel. */
 DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
 								const dvti_cuda_mm_tile *tiles, int n, double write,
-								int64_t *splits) {
+								int64_t *splits, double *best) {
 	const dvti_kmatmul *p = &plan->args;
 	const double processors = dvti_cuda_physical_of(gpu)->processors;
 	const double results = (double)p->n * (double)p->m * (double)p->batches;
-	double best = -1;
 	int kind = 0, i;
+	*best = -1;
 	*splits = 1;
 	for (i = 0; i < n; i++) {
 		double jobs = (double)((p->n - 1) / tiles[i].rows + 1) *
@@ -43135,8 +43296,8 @@ DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *pl
 				time += (double)pieces * results * write / processors + 6000 * write;
 			if (pieces > 1 && jobs * (double)pieces > 4 * processors)
 				break;
-			if (best < 0 || time < best) {
-				best = time;
+			if (*best < 0 || time < *best) {
+				*best = time;
 				kind = i;
 				*splits = pieces;
 			}
@@ -43156,7 +43317,9 @@ static int dvti_cuda_mm_lies(const dvti_cuda_mm_side *side, bool copied, int64_t
 	return (along_k ? DVTI_MM_ALONG_K : 0) | (wide ? DVTI_MM_WIDE : 0);
 }
 
-static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
+/* whole: k is not split. */
+static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype,
+							   bool whole) {
 	const int64_t group = 16 / dvti_cuda_mm_bytes(dtype);
 	const dvti_cuda_mm_tile tiles[] = {
 		{32, 32, 0.35}, {64, 64, 0.7}, {128, group == 4 ? 128 : 64, 1}};
@@ -43165,9 +43328,9 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
 	const bool copied =
 		dvti_cuda_physical_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
 	int64_t splits;
-	int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 16, &splits);
+	int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 16, &splits, &plan->time);
 	int a_lies, b_lies;
-	dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
+	dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, whole ? 1 : splits);
 	a_lies = dvti_cuda_mm_lies(&a, copied, group);
 	b_lies = dvti_cuda_mm_lies(&b, copied, group);
 	plan->args.a_lies = a_lies;
@@ -43243,50 +43406,76 @@ static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launc
 		dvti_cuda_mm_rows(gpu, plan, out->dtype);
 	else if (p->n == 1 && p->k > 0)
 		dvti_cuda_mm_columns(gpu, plan, out->dtype);
-	else if (!dvti_cuda_mma_plan(gpu, launch, plan))
-		dvti_cuda_mm_tiles(gpu, plan, out->dtype);
+	else {
+		if (!dvti_cuda_mma_plan(gpu, launch, plan))
+			dvti_cuda_mm_tiles(gpu, plan, out->dtype, false);
+		dvti_cuda_wgmma_repack(gpu, launch, plan);
+	}
 	p->wide = p->m % (16 / plan->partial) == 0 && (uintptr_t)p->out % 16 == 0;
 }
 
 DVTI_PLAN_FITS(dvti_cuda_mm)
+
+/* Returns the bytes of partial results, a multiple of 256. */
+static int64_t dvti_cuda_mm_partial_bytes(const dvti_cuda_mm *plan) {
+	const dvti_kmatmul *p = &plan->args;
+	if (p->splits == 1)
+		return 0;
+	return (p->splits * p->batches * p->n * p->m * plan->partial + 255) / 256 * 256;
+}
 
 DVTI_FN int64_t dvti_cuda_plan_matmul(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
 	dvti_cuda_mm *plan = (dvti_cuda_mm *)(void *)&launch->plan;
 	if (dvti_cuda_view_size(&launch->out[0]) == 0)
 		return 0;
 	dvti_cuda_mm_plan(gpu, launch, plan);
-	if (plan->args.splits == 1)
-		return 0;
-	return plan->args.splits * plan->args.batches * plan->args.n * plan->args.m * plan->partial;
+	return dvti_cuda_mm_partial_bytes(plan) + dvti_cuda_packed_bytes(plan, launch->out[0].dtype);
+}
+
+static dvt_status dvti_cuda_mm_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+									 const dvti_cuda_mm *plan) {
+	dvti_cuda_grid grid;
+	if (plan->program.family == DVTI_CUDA_FAMILY_matmul_wgmma)
+		return dvti_cuda_wgmma_start(gpu, launch, plan);
+	grid.y = (plan->args.jobs - 1) / INT32_MAX + 1;
+	grid.x = (plan->args.jobs - 1) / grid.y + 1;
+	grid.z = 1;
+	grid.threads = plan->threads;
+	grid.shared = plan->shared;
+	return dvti_cuda_start(gpu, launch, plan->program, plan->entry, grid, &plan->args,
+						   sizeof plan->args);
 }
 
 DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const dvt_dtype dtype = launch->out[0].dtype;
 	dvti_cuda_mm plan = *(const dvti_cuda_mm *)(const void *)&launch->plan;
-	dvti_cuda_grid grid;
 	dvt_status status;
 	plan.args.partial = launch->workspace;
-	grid.y = (plan.args.jobs - 1) / INT32_MAX + 1;
-	grid.x = (plan.args.jobs - 1) / grid.y + 1;
-	grid.z = 1;
-	grid.threads = plan.threads;
-	grid.shared = plan.shared;
-	if (plan.program.family == DVTI_CUDA_FAMILY_matmul_wgmma)
-		status = dvti_cuda_wgmma_start(gpu, launch, &plan, grid);
-	else
-		status = dvti_cuda_start(gpu, launch, plan.program, plan.entry, grid, &plan.args,
-								 sizeof plan.args);
-	if (status != DVT_OK || plan.args.splits == 1)
-		return status;
-	plan.program = DVTI_CUDA_PROGRAM(matmul);
-	plan.program.variant = dvti_cuda_mm_variant(launch->out[0].dtype, DVTI_MM_SUM, false, 0);
-	return dvti_cuda_start(gpu, launch, plan.program, "dvti_matmul_sum",
-						   dvti_cuda_grid_for(gpu, dvti_cuda_view_size(&launch->out[0]), 256, 1),
-						   &plan.args, sizeof plan.args);
+	if (plan.parts)
+		plan.copies = (const char *)launch->workspace + dvti_cuda_mm_partial_bytes(&plan);
+	if (plan.parts == 2)
+		plan.args.special = (const unsigned *)(const void *)plan.copies;
+	status = dvti_cuda_mm_start(gpu, launch, &plan);
+	if (status == DVT_OK && plan.args.splits > 1) {
+		dvti_cuda_program sum = DVTI_CUDA_PROGRAM(matmul);
+		sum.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_SUM, false, 0);
+		status =
+			dvti_cuda_start(gpu, launch, sum, "dvti_matmul_sum",
+							dvti_cuda_grid_for(gpu, dvti_cuda_view_size(&launch->out[0]), 256, 1),
+							&plan.args, sizeof plan.args);
+	}
+	if (status == DVT_OK && plan.args.special) { /* computes what cannot be split into parts */
+		plan.program = DVTI_CUDA_PROGRAM(matmul);
+		plan.shared = 0;
+		dvti_cuda_mm_tiles(gpu, &plan, dtype, true);
+		status = dvti_cuda_mm_start(gpu, launch, &plan);
+	}
+	return status;
 }
 /* ==== end cuda_matmul.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
-/* Matrix products on tensor cores: kernels/matmul_mma.cu (mma.sync) and, on compute capability 9.0,
-   kernels/matmul_wgmma.cu (wgmma and tensor maps). */
+/* Matrix products on tensor cores: kernels/matmul_mma.cu (mma.sync), and the choice between it and
+   wgmma. */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cuda/launch/cuda_matmul_mma.c"
 #endif
@@ -43298,41 +43487,12 @@ static const dvti_cuda_mm_tile dvti_cuda_mma_tiles[] = {
 
 #define DVTI_MMA_TILES 2 /* the first of wgmma */
 
-static uint64_t dvti_cuda_mma_variant(dvt_dtype dtype, int tile, bool a_along_k, bool b_along_k) {
-	return (uint64_t)dtype | (uint64_t)(tile % DVTI_MMA_TILES) << 4 | (uint64_t)a_along_k << 5 |
-		   (uint64_t)b_along_k << 6;
-}
-
-static void dvti_cuda_describe_mma(uint64_t variant, int first, dvti_text *text) {
-	const dvti_cuda_mm_tile *tile = &dvti_cuda_mma_tiles[first + (int)(variant >> 4 & 1)];
+DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
+	const dvti_cuda_mm_tile *tile = &dvti_cuda_mma_tiles[variant >> 4 & 1];
 	dvti_text_add(text, "#define D %d\n#define ROWS %d\n#define COLS %d\n", (int)(variant & 15),
 				  (int)tile->rows, (int)tile->cols);
 	dvti_text_add(text, "#define A_ALONG_K %d\n#define B_ALONG_K %d\n", (int)(variant >> 5 & 1),
 				  (int)(variant >> 6 & 1));
-}
-
-DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
-	dvti_cuda_describe_mma(variant, 0, text);
-	dvti_cuda_add_matmul_tiles(text);
-}
-
-/* Also writes the instruction, which has an operand for each of its accumulators. */
-DVTI_FN void dvti_cuda_describe_matmul_wgmma(uint64_t variant, dvti_text *text) {
-	const int cols = (int)dvti_cuda_mma_tiles[DVTI_MMA_TILES + (int)(variant >> 4 & 1)].cols;
-	const char *dtype = (variant & 15) == DVT_F16 ? "f16" : "bf16";
-	int n = cols / 2, i;
-	dvti_cuda_describe_mma(variant, DVTI_MMA_TILES, text);
-	dvti_text_add(text,
-				  "#define MULTIPLY \"setp.ne.b32 p, %%%d, 0;\\n\" "
-				  "\"wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s {",
-				  n + 2, cols, dtype, dtype);
-	for (i = 0; i < n; i++)
-		dvti_text_add(text, "%s%%%d", i ? ", " : "", i);
-	dvti_text_add(text, "}, %%%d, %%%d, p, 1, 1, %d, %d;\\n\"\n#define SUMS ", n, n + 1,
-				  !(variant >> 5 & 1), !(variant >> 6 & 1));
-	for (i = 0; i < n; i++)
-		dvti_text_add(text, "%s\"+f\"(sum[%d])", i ? ", " : "", i);
-	dvti_text_add(text, "\n");
 	dvti_cuda_add_matmul_tiles(text);
 }
 
@@ -43341,8 +43501,7 @@ DVTI_FN void dvti_cuda_describe_matmul_wgmma(uint64_t variant, dvti_text *text) 
    allowed it.
 
    Memory is copied 16 bytes at a time into shared memory. So the contiguous axis, along k or across
-   it, must begin at a multiple of 16 bytes in every row and every matrix. Copying an operand to
-   align it would take longer than the other kernels. Vectors do not use tensor cores: memory limits
+   it, must begin at a multiple of 16 bytes in every row and every matrix. Vectors do not use tensor cores: memory limits
    them. */
 static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
 								 const dvti_cuda_mm *plan, bool *a_along_k, bool *b_along_k) {
@@ -43359,6 +43518,86 @@ static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *la
 		   (*b_along_k || dvti_cuda_mm_packed(&b, false, group));
 }
 
+DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+								dvti_cuda_mm *plan) {
+	const dvti_cuda_mm_tile *tiles = dvti_cuda_mma_tiles;
+	const dvt_dtype dtype = launch->out[0].dtype;
+	bool a_along_k, b_along_k, wgmma;
+	int64_t splits;
+	int tile;
+	if (!dvti_cuda_mma_serves(gpu, launch, plan, &a_along_k, &b_along_k))
+		return false;
+	wgmma = dvti_cuda_wgmma_serves(gpu, plan, dtype, a_along_k, b_along_k);
+	/* Multiplications are 8 (TF32) or 16 times as fast as on CUDA cores, so a write costs that many
+       more. */
+	tile = dvti_cuda_mm_choose(gpu, plan, tiles,
+							   wgmma ? DVTI_LENGTH(dvti_cuda_mma_tiles) : DVTI_MMA_TILES, 256,
+							   &splits, &plan->time);
+	plan->time /= dtype == DVT_F32 ? 8 : 16;
+	dvti_cuda_mm_divide(plan, tiles[tile].rows, tiles[tile].cols, splits);
+	if (tile >= DVTI_MMA_TILES) {
+		dvti_cuda_wgmma_use(plan, dtype, tile > DVTI_MMA_TILES, a_along_k, b_along_k);
+		return true;
+	}
+	plan->program = DVTI_CUDA_PROGRAM(matmul_mma);
+	plan->program.variant = (uint64_t)dtype | (uint64_t)tile << 4 | (uint64_t)a_along_k << 5 |
+							(uint64_t)b_along_k << 6;
+	plan->entry = "dvti_matmul_mma";
+	plan->threads = 128;
+	return true;
+}
+
+#undef DVTI_MMA_TILES
+/* ==== end cuda_matmul_mma.c ==== */
+/* ==== begin src/3_cuda/launch/cuda_matmul_wgmma.c ==== */
+/* Matrix products by warpgroups, on compute capability 9.0: kernels/matmul_wgmma.cu (wgmma and
+   tensor maps) and kernels/matmul_pack.cu (copies of operands that tensor maps can describe). */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/launch/cuda_matmul_wgmma.c"
+#endif
+
+#define DVTI_WGMMA_WIDE (1 << 4) /* flags of a variant, with the dtype in bits 0 to 3 */
+#define DVTI_WGMMA_A_ALONG_K (1 << 5)
+#define DVTI_WGMMA_B_ALONG_K (1 << 6)
+#define DVTI_WGMMA_PACKED (1 << 7)
+#define DVTI_WGMMA_TWO_PARTS (1 << 8)
+
+/* Writes the instruction, which has an operand for each of its accumulators. TF32 has no transposed
+   operands. */
+static void dvti_cuda_describe_multiply(uint64_t variant, int cols, dvti_text *text) {
+	const dvt_dtype d = (dvt_dtype)(variant & 15);
+	const char *dtype = d == DVT_F16 ? "f16" : d == DVT_BF16 ? "bf16" : "tf32";
+	int n = cols / 2, i;
+	dvti_text_add(text,
+				  "#define MULTIPLY \"setp.ne.b32 p, %%%d, 0;\\n\" "
+				  "\"wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s {",
+				  n + 2, cols, d == DVT_F32 ? 8 : 16, dtype, dtype);
+	for (i = 0; i < n; i++)
+		dvti_text_add(text, "%s%%%d", i ? ", " : "", i);
+	dvti_text_add(text, "}, %%%d, %%%d, p, 1, 1", n, n + 1);
+	if (d != DVT_F32)
+		dvti_text_add(text, ", %d, %d", !(variant & DVTI_WGMMA_A_ALONG_K),
+					  !(variant & DVTI_WGMMA_B_ALONG_K));
+	dvti_text_add(text, ";\\n\"\n#define SUMS ");
+	for (i = 0; i < n; i++)
+		dvti_text_add(text, "%s\"+f\"(sum[%d])", i ? ", " : "", i);
+	dvti_text_add(text, "\n");
+}
+
+DVTI_FN void dvti_cuda_describe_matmul_wgmma(uint64_t variant, dvti_text *text) {
+	const int cols = variant & DVTI_WGMMA_WIDE ? 256 : 128;
+	dvti_text_add(text, "#define D %d\n#define ROWS 128\n#define COLS %d\n", (int)(variant & 15),
+				  cols);
+	dvti_text_add(text, "#define A_ALONG_K %d\n#define B_ALONG_K %d\n#define PARTS %d\n",
+				  (variant & DVTI_WGMMA_A_ALONG_K) != 0, (variant & DVTI_WGMMA_B_ALONG_K) != 0,
+				  variant & DVTI_WGMMA_TWO_PARTS ? 2 : 1);
+	dvti_cuda_describe_multiply(variant, cols, text);
+	dvti_cuda_add_matmul_tiles(text);
+	if (variant & DVTI_WGMMA_PACKED)
+		dvti_cuda_add_matmul_pack(text);
+}
+
+/* ---- tensor maps ---- */
 /* An operand as a tensor map: the axis along memory, the one across it, the batch. Strides are in
    elements, of the last two. */
 typedef struct dvti_cuda_mm_map {
@@ -43385,73 +43624,219 @@ static bool dvti_cuda_mm_map_of(const dvti_cuda_mm_side *side, bool along_k, int
 		   map->stride[1] / map->stride[0] >= map->dim[1];
 }
 
-/* Returns whether wgmma can compute the product: compute capability 9.0, 16-bit floats, tensor maps
-   of both operands. NVRTC knows it since 12.0, as drivers know tensor maps. */
-static bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
-								   dvt_dtype dtype, bool a_along_k, bool b_along_k) {
-	dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
-	dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
-	dvti_cuda_mm_map map;
-	return dvti_cuda_physical_of(gpu)->cc == 90 && dvti_cuda()->cuTensorMapEncodeTiled &&
-		   (dtype == DVT_F16 || dtype == DVT_BF16) && plan->args.k > 0 &&
-		   dvti_cuda_mm_map_of(&a, a_along_k, plan->args.batches, &map) &&
-		   dvti_cuda_mm_map_of(&b, b_along_k, plan->args.batches, &map) &&
-		   dvti_nvrtc_major() != 11; /* last, because the first call looks for NVRTC */
-}
-
-DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
-								dvti_cuda_mm *plan) {
-	const dvti_cuda_mm_tile *tiles = dvti_cuda_mma_tiles;
-	const dvt_dtype dtype = launch->out[0].dtype;
-	bool a_along_k, b_along_k, wgmma;
-	int64_t splits;
-	int tile;
-	if (!dvti_cuda_mma_serves(gpu, launch, plan, &a_along_k, &b_along_k))
-		return false;
-	wgmma = dvti_cuda_wgmma_serves(gpu, plan, dtype, a_along_k, b_along_k);
-	/* Multiplications are about 16x faster than on CUDA cores, so a write costs 16x as many. */
-	tile = dvti_cuda_mm_choose(
-		gpu, plan, tiles, wgmma ? DVTI_LENGTH(dvti_cuda_mma_tiles) : DVTI_MMA_TILES, 256, &splits);
-	dvti_cuda_mm_divide(plan, tiles[tile].rows, tiles[tile].cols, splits);
-	wgmma = tile >= DVTI_MMA_TILES;
-	plan->program = wgmma ? DVTI_CUDA_PROGRAM(matmul_wgmma) : DVTI_CUDA_PROGRAM(matmul_mma);
-	plan->program.variant = dvti_cuda_mma_variant(dtype, tile, a_along_k, b_along_k);
-	plan->entry = wgmma ? "dvti_matmul_wgmma" : "dvti_matmul_mma";
-	plan->threads = wgmma ? 384 : 128;
-	/* stages, results and barriers, as the kernel places them; 4 stages of 48 KiB or 6 of 32 */
-	plan->shared = wgmma ? 192 * 1024 + 8 * 16 * 64 * 4 + 12 * 8 : 0;
-	return true;
-}
-
-/* Writes the tensor map of an operand: boxes of 64 x 64 elements, the swizzle of 128 bytes, zeros
-   outside. */
-static dvti_cu_result dvti_cuda_mm_encode(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b,
-										  uint64_t *to) {
-	const bool along_k = plan->program.variant >> (b ? 6 : 5) & 1;
-	const unsigned box[3] = {64, 64, 1}, step[3] = {1, 1, 1};
-	dvti_cuda_mm_side side = dvti_cuda_mm_side_of(plan, dtype, b);
+/* Writes a tensor map: boxes of 64 lines x 128 bytes, the swizzle of 128 bytes, zeros outside. */
+static dvti_cu_result dvti_cuda_mm_encode(const dvti_cuda_mm_side *side, bool along_k,
+										  int64_t batches, uint64_t *to) {
+	const dvt_dtype dtype = side->dtype;
+	const int64_t size = dvt_dtype_size(dtype);
+	const unsigned box[3] = {(unsigned)(128 / size), 64, 1}, step[3] = {1, 1, 1};
 	dvti_cuda_mm_map map;
 	uint64_t space[24], dim[3], stride[2];
 	uint64_t *at = space + (64 - (uintptr_t)space % 64) / 8; /* at a multiple of 64 bytes */
 	dvti_cu_result result;
 	int i;
-	dvti_cuda_mm_map_of(&side, along_k, plan->args.batches, &map);
+	dvti_cuda_mm_map_of(side, along_k, batches, &map);
 	for (i = 0; i < 3; i++)
 		dim[i] = (uint64_t)map.dim[i];
 	for (i = 0; i < 2; i++)
-		stride[i] = (uint64_t)(map.stride[i] * dvt_dtype_size(dtype));
+		stride[i] = (uint64_t)(map.stride[i] * size);
 	result = dvti_cuda()->cuTensorMapEncodeTiled(
-		at, dtype == DVT_F16 ? DVTI_CU_TENSOR_MAP_FLOAT16 : DVTI_CU_TENSOR_MAP_BFLOAT16, 3,
-		(void *)side.data, dim, stride, box, step, 0, DVTI_CU_TENSOR_MAP_SWIZZLE_128B,
+		at,
+		dtype == DVT_F16    ? DVTI_CU_TENSOR_MAP_FLOAT16
+		: dtype == DVT_BF16 ? DVTI_CU_TENSOR_MAP_BFLOAT16
+							: DVTI_CU_TENSOR_MAP_FLOAT32,
+		3, (void *)side->data, dim, stride, box, step, 0, DVTI_CU_TENSOR_MAP_SWIZZLE_128B,
 		DVTI_CU_TENSOR_MAP_PROMOTION_256B, 0);
 	memcpy(to, at, 128);
 	return result;
 }
 
-/* Starts as many blocks as there are multiprocessors; each computes one tile after another. */
-DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-										 const dvti_cuda_mm *plan, dvti_cuda_grid grid) {
+/* ---- the choice ---- */
+/* NVRTC knows wgmma since 12.0, as drivers know tensor maps. It is asked last, because the first
+   call looks for it. */
+static bool dvti_cuda_has_wgmma(const dvti_cuda_gpu *gpu) {
+	return dvti_cuda_physical_of(gpu)->cc == 90 && dvti_cuda()->cuTensorMapEncodeTiled &&
+		   dvti_nvrtc_major() != 11;
+}
+
+DVTI_FN bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
+									dvt_dtype dtype, bool a_along_k, bool b_along_k) {
+	dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
+	dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
+	dvti_cuda_mm_map map;
+	return (dtype == DVT_F16 || dtype == DVT_BF16) && plan->args.k > 0 &&
+		   dvti_cuda_mm_map_of(&a, a_along_k, plan->args.batches, &map) &&
+		   dvti_cuda_mm_map_of(&b, b_along_k, plan->args.batches, &map) && dvti_cuda_has_wgmma(gpu);
+}
+
+DVTI_FN void dvti_cuda_wgmma_use(dvti_cuda_mm *plan, dvt_dtype dtype, bool wide, bool a_along_k,
+								 bool b_along_k) {
+	plan->program = DVTI_CUDA_PROGRAM(matmul_wgmma);
+	plan->program.variant = (uint64_t)dtype | (wide ? DVTI_WGMMA_WIDE : 0) |
+							(a_along_k ? DVTI_WGMMA_A_ALONG_K : 0) |
+							(b_along_k ? DVTI_WGMMA_B_ALONG_K : 0);
+	plan->entry = "dvti_matmul_wgmma";
+	plan->threads = 384;
+	/* stages, results and barriers, as the kernel places them: 3 stages of 64 KiB, 4 of 48 or 6 of
+       32 */
+	plan->shared = 192 * 1024 + 8 * 16 * 64 * 4 + 12 * 8;
+}
+
+/* ---- copies of operands ---- */
+/* Returns the number of different matrices of an operand. */
+static int64_t dvti_cuda_pack_matrices(const dvti_cuda_mm *plan, const dvti_cuda_mm_side *side) {
+	int i;
+	for (i = 0; i < side->batch_axes; i++)
+		if (side->batch[i] != 0)
+			return plan->args.batches;
+	return 1;
+}
+
+static int64_t dvti_cuda_pack_pitch(const dvti_cuda_mm_side *side) {
+	const int64_t group = 16 / dvt_dtype_size(side->dtype);
+	return (side->k + group - 1) / group * group;
+}
+
+/* Returns the bytes of a copy, a multiple of 256. */
+static int64_t dvti_cuda_pack_bytes(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {
+	const dvti_cuda_mm_side side = dvti_cuda_mm_side_of(plan, dtype, b);
+	const int64_t bytes = plan->parts * dvti_cuda_pack_matrices(plan, &side) * side.lines *
+						  dvti_cuda_pack_pitch(&side) * dvt_dtype_size(dtype);
+	return (bytes + 255) / 256 * 256;
+}
+
+DVTI_FN int64_t dvti_cuda_packed_bytes(const dvti_cuda_mm *plan, dvt_dtype dtype) {
+	if (!plan->parts)
+		return 0;
+	return 256 + dvti_cuda_pack_bytes(plan, dtype, false) + dvti_cuda_pack_bytes(plan, dtype, true);
+}
+
+/* Returns an operand's copy. Its matrices are one batch axis. */
+static dvti_cuda_mm_side dvti_cuda_packed_side(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b,
+											   int64_t *matrix) {
+	dvti_cuda_mm_side side = dvti_cuda_mm_side_of(plan, dtype, b);
+	side.data = plan->copies + 256 +
+				(b ? dvti_cuda_pack_bytes(plan, dtype, false) : 0);
+	side.line_stride = dvti_cuda_pack_pitch(&side);
+	side.k_stride = 1;
+	*matrix = side.lines * side.line_stride;
+	side.batch = matrix;
+	side.batch_axes = 1;
+	return side;
+}
+
+/* The unit of time is that of dvti_cuda_mm_choose. Tensor cores multiply 16-bit floats about 16
+   times as fast as CUDA cores multiply float32, TF32 8 times. The copies are limited by memory: one
+   byte takes as long as about six multiplications. Launches take a few microseconds. */
+static const double dvti_cuda_pack_byte = 6, dvti_cuda_pack_launch = 6e5;
+
+DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+									dvti_cuda_mm *plan) {
+	const dvti_cuda_physical *physical = dvti_cuda_physical_of(gpu);
 	const dvt_dtype dtype = launch->out[0].dtype;
+	const bool exact = dtype == DVT_F32 && !launch->i[0];
+	const double speed = dtype == DVT_F32 ? exact ? 8.0 / 3 : 8 : 16;
+	const dvti_cuda_mm_tile tiles[] = {{128, 128, 1.3 * speed}, {128, 256, 1.6 * speed}};
+	const int64_t most = INT32_MAX - 256;
+	dvti_cuda_mm packed = *plan;
+	const dvti_kmatmul *p = &packed.args;
+	double copies;
+	int64_t splits;
+	int tile;
+	if (physical->cc != 90 || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16) ||
+		p->n > most || p->m > most || p->k > most || p->batches > most / 2)
+		return false;
+	packed.parts = exact ? 2 : 1;
+	tile = dvti_cuda_mm_choose(gpu, &packed, tiles, exact ? 1 : 2, 16, &splits, &packed.time);
+	copies = (double)dvti_cuda_packed_bytes(&packed, dtype) * dvti_cuda_pack_byte;
+	packed.time += copies * (1 + 1.0 / packed.parts) / physical->processors +
+				   dvti_cuda_pack_launch * (2 * packed.parts - 1);
+	if (packed.time >= plan->time ||
+		dvti_cuda_packed_bytes(&packed, dtype) > physical->memory / 16 ||
+		(exact && !dvti_env_int("DEVTENSOR_TF32X3", 0, 1, 1)) || !dvti_cuda_has_wgmma(gpu))
+		return false;
+	dvti_cuda_mm_divide(&packed, 128, tiles[tile].cols, splits);
+	dvti_cuda_wgmma_use(&packed, dtype, tile == 1, true, true);
+	packed.program.variant |= DVTI_WGMMA_PACKED | (exact ? DVTI_WGMMA_TWO_PARTS : 0);
+	*plan = packed;
+	return true;
+}
+
+/* Starts the copies of both operands. */
+static dvt_status dvti_cuda_mm_pack(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+								 const dvti_cuda_mm *plan) {
+	const dvt_dtype dtype = launch->out[0].dtype;
+	const dvti_kmatmul *p = &plan->args;
+	dvti_kpack args;
+	dvti_cuda_grid grid;
+	dvti_cu_result result = DVTI_CU_OK;
+	dvt_status status;
+	int64_t matrix;
+	int b;
+	memset(&args, 0, sizeof args);
+	for (b = 0; b < 2; b++) {
+		const dvti_cuda_mm_side from = dvti_cuda_mm_side_of(plan, dtype, b);
+		const dvti_cuda_mm_side to = dvti_cuda_packed_side(plan, dtype, b, &matrix);
+		args.from[b] = from.data;
+		args.to[b] = (void *)(uintptr_t)to.data;
+		args.lines[b] = from.lines;
+		args.line_stride[b] = from.line_stride;
+		args.k_stride[b] = from.k_stride;
+		args.pitch = to.line_stride;
+		args.jobs[b] = dvti_cuda_pack_matrices(plan, &from) * ((from.lines - 1) / 32 + 1) *
+					   ((p->k - 1) / 32 + 1);
+		memcpy(args.batch[b], from.batch, sizeof args.batch[b]);
+	}
+	args.k = p->k;
+	args.ndim = p->ndim;
+	memcpy(args.dim, p->dim, sizeof args.dim);
+	args.special = (unsigned *)(uintptr_t)p->special;
+	if (p->special)
+		result = dvti_cuda()->cuMemsetD8Async((dvti_cu_address)(uintptr_t)p->special, 0,
+											  sizeof *p->special, gpu->compute);
+	status = dvti_cuda_failed(gpu, launch->name, "cuMemsetD8Async", result);
+	if (status != DVT_OK)
+		return status;
+	memset(&grid, 0, sizeof grid);
+	grid.x = DVTI_MIN(args.jobs[0] + args.jobs[1], INT32_MAX);
+	grid.y = grid.z = 1;
+	grid.threads = 256;
+	return dvti_cuda_start(gpu, launch, plan->program, "dvti_matmul_pack", grid, &args,
+						   sizeof args);
+}
+
+/* ---- launches ---- */
+/* Writes the tensor map of an operand, or of its copy. */
+static dvti_cu_result dvti_cuda_wgmma_map(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b,
+										  uint64_t *to) {
+	const int flag = b ? DVTI_WGMMA_B_ALONG_K : DVTI_WGMMA_A_ALONG_K;
+	dvti_cuda_mm_side side = dvti_cuda_mm_side_of(plan, dtype, b);
+	int64_t batches = plan->args.batches, matrix;
+	if (plan->parts) {
+		batches = plan->parts * dvti_cuda_pack_matrices(plan, &side);
+		side = dvti_cuda_packed_side(plan, dtype, b, &matrix);
+	}
+	return dvti_cuda_mm_encode(&side, (plan->program.variant & flag) != 0, batches, to);
+}
+
+/* Writes the arguments. The kernel takes the batch strides of an operand as whether it has a matrix
+   for each batch. */
+static dvti_cu_result dvti_cuda_wgmma_args(const dvti_cuda_mm *plan, dvt_dtype dtype,
+										   dvti_kwgmma *args) {
+	const dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
+	const dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
+	dvti_cu_result result;
+	memset(args, 0, sizeof *args);
+	args->p = plan->args;
+	args->p.a_batch[0] = dvti_cuda_pack_matrices(plan, &a) > 1;
+	args->p.b_batch[0] = dvti_cuda_pack_matrices(plan, &b) > 1;
+	result = dvti_cuda_wgmma_map(plan, dtype, false, args->a);
+	return result == DVTI_CU_OK ? dvti_cuda_wgmma_map(plan, dtype, true, args->b) : result;
+}
+
+/* Starts as many blocks as there are multiprocessors; each computes one tile after another. */
+static dvt_status dvti_cuda_wgmma_multiply(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										   const dvti_cuda_mm *plan, int64_t shared) {
 	dvti_kwgmma args;
 	dvti_cu_function function;
 	const char *call = "cuTensorMapEncodeTiled";
@@ -43461,14 +43846,10 @@ DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *
 		dvti_cuda_find_function(gpu, launch->name, plan->program, plan->entry, &function);
 	if (status != DVT_OK)
 		return status;
-	memset(&args, 0, sizeof args);
-	args.p = plan->args;
-	result = dvti_cuda_mm_encode(plan, dtype, false, args.a);
-	if (result == DVTI_CU_OK)
-		result = dvti_cuda_mm_encode(plan, dtype, true, args.b);
+	result = dvti_cuda_wgmma_args(plan, launch->out[0].dtype, &args);
 	if (result == DVTI_CU_OK) {
 		call = "cuFuncSetAttribute";
-		result = dvti_cuda()->cuFuncSetAttribute(function, DVTI_CU_FUNC_SHARED, (int)grid.shared);
+		result = dvti_cuda()->cuFuncSetAttribute(function, DVTI_CU_FUNC_SHARED, (int)shared);
 	}
 	if (result != DVTI_CU_OK)
 		return dvti_cuda_failed(gpu, launch->name, call, result);
@@ -43477,13 +43858,23 @@ DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *
 	list[0] = &args;
 	result = dvti_cuda()->cuLaunchKernel(
 		function, (unsigned)DVTI_MIN(plan->args.jobs, dvti_cuda_physical_of(gpu)->processors), 1, 1,
-		(unsigned)grid.threads, 1, 1, (unsigned)grid.shared, gpu->compute, list, NULL);
+		(unsigned)plan->threads, 1, 1, (unsigned)shared, gpu->compute, list, NULL);
 	return dvti_cuda_failed(gpu, launch->name, "cuLaunchKernel", result);
 }
 
+DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										 const dvti_cuda_mm *plan) {
+	dvt_status status = plan->parts ? dvti_cuda_mm_pack(gpu, launch, plan) : DVT_OK;
+	return status == DVT_OK ? dvti_cuda_wgmma_multiply(gpu, launch, plan, plan->shared) : status;
+}
+
+#undef DVTI_WGMMA_WIDE
+#undef DVTI_WGMMA_A_ALONG_K
+#undef DVTI_WGMMA_B_ALONG_K
+#undef DVTI_WGMMA_PACKED
+#undef DVTI_WGMMA_TWO_PARTS
 #undef DVTI_MM_CHUNK
-#undef DVTI_MMA_TILES
-/* ==== end cuda_matmul_mma.c ==== */
+/* ==== end cuda_matmul_wgmma.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Steps of optimizers (kernels/optimizer.cu). Variant, from the lowest bit: 5 row of the table, 1
    flag, 2 states, 5 x 4 dtypes (weight, three states, gradient), 2 log2 of N. */
@@ -45366,7 +45757,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 190 "src/devtensor_spine.h"
+#line 191 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -57235,7 +57626,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 249 "src/devtensor_spine.h"
+#line 250 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -57380,7 +57771,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 251 "src/devtensor_spine.h"
+#line 252 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -63737,7 +64128,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 275 "src/devtensor_spine.h"
+#line 276 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -64832,7 +65223,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 282 "src/devtensor_spine.h"
+#line 283 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -75616,7 +76007,7 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 #endif
 /* ==== end dvt_buckets.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 330 "src/devtensor_spine.h"
+#line 331 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -75657,7 +76048,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 332 "src/devtensor_spine.h"
+#line 333 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -76875,7 +77266,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 337 "src/devtensor_spine.h"
+#line 338 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -80742,7 +81133,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 353 "src/devtensor_spine.h"
+#line 354 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -80799,7 +81190,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 356 "src/devtensor_spine.h"
+#line 357 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -81335,7 +81726,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 360 "src/devtensor_spine.h"
+#line 361 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

@@ -176,6 +176,7 @@
 #include "3_cuda/launch/cuda_index.c"
 #include "3_cuda/launch/cuda_matmul.c"
 #include "3_cuda/launch/cuda_matmul_mma.c"
+#include "3_cuda/launch/cuda_matmul_wgmma.c"
 #include "3_cuda/launch/cuda_optimizer.c"
 #include "3_cuda/launch/cuda_order.c"
 #include "3_cuda/launch/cuda_pool.c"

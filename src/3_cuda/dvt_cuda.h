@@ -72,6 +72,7 @@ typedef struct dvti_cuda_physical {
     dvti_cu_context context;
     int cc;              /* compute capability, 90 for 9.0 */
     int processors;      /* streaming multiprocessors */
+    int64_t memory;      /* bytes */
     bool lost, reported; /* an error has ended the context; a caller has received it */
     char reason[512];    /* the first such error */
     dvti_cuda_loaded *loaded;
@@ -179,6 +180,7 @@ DVTI_FN void dvti_cuda_add_conv_patch(dvti_text *text);
 DVTI_FN void dvti_cuda_add_matmul_jobs(dvti_text *text);
 /* Adds what both families of matrix products on tensor cores share, with jobs. */
 DVTI_FN void dvti_cuda_add_matmul_tiles(dvti_text *text);
+DVTI_FN void dvti_cuda_add_matmul_pack(dvti_text *text);
 /* Returns the function `entry` of the program on this GPU, if it is loaded. */
 DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
                                        const char *entry, dvti_cu_function *out);

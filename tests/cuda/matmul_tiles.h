@@ -14,6 +14,7 @@ typedef struct product {
     int64_t n, m, k, a_row, a_k, b_k, b_col, a_batch,
         b_batch;    /* strides; two matrices when there is a batch */
     int64_t offset; /* of a, in elements */
+    int64_t memory; /* of the GPU; 0: none for copies of operands */
     int cc, tf32, processors;
 } product;
 
@@ -46,6 +47,7 @@ static __attribute__((__unused__)) dvti_cuda_mm plan_of(product q) {
     memset(&gpu, 0, sizeof gpu);
     physical.cc = q.cc;
     physical.processors = q.processors;
+    physical.memory = q.memory;
     gpu.physical = &physical;
     launch.n_in = 2;
     launch.n_out = 1;

@@ -123,8 +123,10 @@ DVT_TEST(gpu_matmul_wgmma_tiles_and_split_k) {
 }
 
 /* ---- results ---- */
-/* Integers, whose sums are exact: the result is the sum, rounded once. */
-static void check_integers(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layout) {
+/* Integers, whose sums are exact: the result is the sum, rounded once. Rows begin at multiples of
+   `group` elements. */
+static void check_integers_in(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layout,
+                              int group) {
     DVT_SCOPE {
         double *a = (double *)malloc(sizeof(double) * (size_t)(n * k));
         double *b = (double *)malloc(sizeof(double) * (size_t)(k * m)), *got;
@@ -134,8 +136,8 @@ static void check_integers(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int
             a[i] = floor(dvt_test_random(-8, 9));
         for (i = 0; i < k * m; i++)
             b[i] = floor(dvt_test_random(-8, 9));
-        out = dvt_matmul(on_gpu(a, n, k, dtype, layout & 1, 8),
-                         on_gpu(b, k, m, dtype, layout >> 1, 8));
+        out = dvt_matmul(on_gpu(a, n, k, dtype, layout & 1, group),
+                         on_gpu(b, k, m, dtype, layout >> 1, group));
         got = (double *)calloc((size_t)(n * m), sizeof(double));
         CHECK_INT(dvt_to_host(dvt_as_in_dtype(dvt_copyto(out, dvt_cpu()), DVT_F64), got, n * m * 8),
                   DVT_OK);
@@ -154,6 +156,10 @@ static void check_integers(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int
         free(b);
         free(got);
     }
+}
+
+static void check_integers(int64_t n, int64_t k, int64_t m, dvt_dtype dtype, int layout) {
+    check_integers_in(n, k, m, dtype, layout, 8);
 }
 
 static int few(void) { /* multiprocessors, as of the simulated GPU */
@@ -271,4 +277,181 @@ DVT_TEST(gpu_matmul_wgmma_reports_a_refused_map) {
         dvt_clear_error();
     }
     *driver = before;
+}
+
+/* ---- copies of the operands ---- */
+static product packed_product(dvt_dtype dtype, int tf32) {
+    product q = plain_product(dtype, 4096, 4096, 4096);
+    q.cc = 90;
+    q.tf32 = tf32;
+    q.memory = (int64_t)1 << 37;
+    return q;
+}
+
+/* Returns the parts per element of copied operands; -1: another kernel, or no copies. */
+static int parts_of(product q) {
+    dvti_cuda_mm plan = plan_of(q);
+    return plan.program.family == WGMMA && plan.parts ? plan.parts : -1;
+}
+
+DVT_TEST(gpu_matmul_wgmma_which_copies) {
+    product q;
+    NEEDS_WGMMA;
+    CHECK_INT(parts_of(packed_product(DVT_F32, 0)), 2);
+    setenv("DEVTENSOR_TF32X3", "0", 1);
+    CHECK_INT(parts_of(packed_product(DVT_F32, 0)), -1);
+    unsetenv("DEVTENSOR_TF32X3");
+    CHECK_INT(parts_of(packed_product(DVT_F32, 1)), 1);
+    CHECK_INT(parts_of(packed_product(DVT_F64, 0)), -1);
+    CHECK_INT(parts_of(packed_product(DVT_I32, 0)), -1);
+    CHECK_INT(parts_of(packed_product(DVT_F16, 0)), -1); /* a tensor map describes the operands */
+    q = packed_product(DVT_F16, 0);
+    q.a_row = 4099;
+    CHECK_INT(parts_of(q), 1);
+    q = packed_product(DVT_BF16, 0);
+    q.offset = 1;
+    CHECK_INT(parts_of(q), 1);
+    q = packed_product(DVT_F32, 0); /* the copies would take longer than the product */
+    q.m = 8;
+    CHECK_INT(parts_of(q), -1);
+    q = packed_product(DVT_F32, 0);
+    q.n = q.m = q.k = 256;
+    CHECK_INT(parts_of(q), -1);
+    q = packed_product(DVT_F32, 0);
+    q.cc = 100;
+    CHECK_INT(parts_of(q), -1);
+    q = packed_product(DVT_F32, 0); /* 256 MiB of copies and more need 4 GiB of memory */
+    q.memory = ((int64_t)1 << 32) + 4096;
+    CHECK_INT(parts_of(q), 2);
+    q.memory = (int64_t)1 << 32;
+    CHECK_INT(parts_of(q), -1);
+}
+
+/* Compares a product with sums in float64. `far` is the bound in units of float32 relative to the
+   sum of the products' magnitudes. */
+static void check_float32(dvt_array *product_of, dvt_array *a, dvt_array *b, double far,
+                          int parts) {
+    DVT_SCOPE {
+        const int variant = (int)DVT_F32 | 1 << 5 | 1 << 6 | 1 << 7 | (parts == 2) << 8;
+        dvt_array *x = dvt_astype(dvt_copyto(a, dvt_cpu()), DVT_F64);
+        dvt_array *y = dvt_astype(dvt_copyto(b, dvt_cpu()), DVT_F64), *distance, *bound;
+        dvt_array *out = dvt_astype(dvt_copyto(product_of, dvt_cpu()), DVT_F64);
+        distance = dvt_abs(dvt_sub(out, dvt_matmul(x, y)));
+        bound = dvt_mul_scalar(dvt_matmul(dvt_abs(x), dvt_abs(y)), far * 0x1p-24);
+        CHECK(dvt_item(dvt_sum(dvt_greater(distance, bound), DVT_ALL)) == 0);
+        dvt_test_check(loaded(WGMMA, variant) || loaded(WGMMA, variant | 1 << 4), __FILE__,
+                       __LINE__, "no product used %d parts", parts);
+    }
+}
+
+/* Ragged extents; operands that are transposed, reversed, or have several batch axes of which one is
+   shared. */
+static void check_copies(int parts, double far) {
+    const int64_t n = few() ? 140 : 2900, k = few() ? 201 : 300, m = few() ? 150 : 2800;
+    DVT_SCOPE {
+        dvt_array *a = random_on_gpu(DVT_SHAPE(2, 2, n, k), DVT_F32);
+        dvt_array *b = random_on_gpu(DVT_SHAPE(2, 1, k, m), DVT_F32);
+        dvt_array *transposed = dvt_t(random_on_gpu(DVT_SHAPE(k, n), DVT_F32));
+        dvt_array *reversed = dvt_slice(dvt_index(dvt_index(a, 0), 1), 0, n - 1, -n - 1, -1);
+        dvt_array *one = dvt_index(dvt_index(b, 1), 0);
+        dvt_array *other = dvt_t(random_on_gpu(DVT_SHAPE(m, k), DVT_F32));
+        check_float32(dvt_matmul(transposed, one), transposed, one, far, parts);
+        check_float32(dvt_matmul(reversed, other), reversed, other, far, parts);
+        check_float32(dvt_matmul(a, b), a, b, far, parts);
+    }
+}
+
+DVT_TEST(gpu_matmul_wgmma_tf32) {
+    bool before = dvt_allow_tf32(true);
+    NEEDS_WGMMA;
+    check_copies(1, 0x1p14); /* both operands are rounded to 11 bits */
+    dvt_allow_tf32(before);
+}
+
+/* As accurate as float32: the parts lose 2^-22 of a product, the sums are promoted. */
+DVT_TEST(gpu_matmul_wgmma_float32) {
+    NEEDS_WGMMA;
+    check_copies(2, 8);
+}
+
+/* Returns the largest error of a product, relative to the sum of the magnitudes. */
+static double error_of(dvt_array *a, dvt_array *b, dvt_array *exact, dvt_array *size) {
+    dvt_array *out = dvt_astype(dvt_copyto(dvt_matmul(a, b), dvt_cpu()), DVT_F64);
+    return dvt_item(dvt_max(dvt_div(dvt_abs(dvt_sub(out, exact)), size), DVT_ALL));
+}
+
+/* The errors are at most twice those of fused multiply-adds in float32. */
+DVT_TEST(gpu_matmul_wgmma_float32_errors) {
+    NEEDS_WGMMA;
+    DVT_SCOPE {
+        const int64_t n = few() ? 140 : 2048, k = few() ? 330 : 4096;
+        dvt_array *a = random_on_gpu(DVT_SHAPE(n, k), DVT_F32);
+        dvt_array *b = random_on_gpu(DVT_SHAPE(k, n), DVT_F32);
+        dvt_array *x = dvt_astype(dvt_copyto(a, dvt_cpu()), DVT_F64);
+        dvt_array *y = dvt_astype(dvt_copyto(b, dvt_cpu()), DVT_F64);
+        dvt_array *exact = dvt_matmul(x, y), *size = dvt_matmul(dvt_abs(x), dvt_abs(y));
+        double parts = error_of(a, b, exact, size), fused;
+        setenv("DEVTENSOR_TF32X3", "0", 1);
+        fused = error_of(a, b, exact, size);
+        unsetenv("DEVTENSOR_TF32X3");
+        dvt_test_check(parts <= 2 * fused && parts != fused, __FILE__, __LINE__,
+                       "two parts: %g, fused multiply-adds: %g", parts, fused);
+    }
+}
+
+/* Operands that two TF32 numbers cannot hold: the whole product is one of float32, with its bits. */
+DVT_TEST(gpu_matmul_wgmma_float32_special) {
+    static const float special[] = {-INFINITY, NAN, 0x1p60f};
+    int i;
+    NEEDS_WGMMA;
+    for (i = -1; i < COUNT_OF(special); i++)
+        DVT_SCOPE {
+            const int64_t n = few() ? 140 : 2048, k = few() ? 210 : 512;
+            dvt_array *a = random_on_gpu(DVT_SHAPE(n, k), DVT_F32), *fused;
+            dvt_array *b = random_on_gpu(DVT_SHAPE(k, n), DVT_F32), *out;
+            if (i >= 0)
+                dvt_fill(dvt_slice(dvt_slice(i % 2 ? a : b, 0, 5, 6, 1), 1, 69, 70, 1), special[i]);
+            out = dvt_matmul(a, b);
+            setenv("DEVTENSOR_TF32X3", "0", 1);
+            fused = dvt_matmul(a, b);
+            unsetenv("DEVTENSOR_TF32X3");
+            if (i >= 0)
+                same_bits(out, fused, "a product with a special value");
+            else
+                CHECK(!dvt_array_equal(out, fused, DVT_NAN_EQUALS)); /* else this test would prove nothing */
+        }
+}
+
+/* Few tiles and a long k. The bias gives the bits of an operation of its own. */
+DVT_TEST(gpu_matmul_wgmma_float32_splits) {
+    dvti_cuda_physical *physical = &dvti_cuda_physical_gpus[0];
+    NEEDS_WGMMA;
+    DVT_SCOPE {
+        const int before = physical->processors;
+        const int64_t n = few() ? 250 : 500, k = few() ? 1300 : 4000;
+        dvt_array *x = random_on_gpu(DVT_SHAPE(n, k), DVT_F32), *product_of;
+        dvt_array *w = random_on_gpu(DVT_SHAPE(n, k), DVT_F32);
+        dvt_array *bias = random_on_gpu(DVT_SHAPE(n), DVT_F32);
+        product q = packed_product(DVT_F32, 0);
+        physical->processors = few() ? 8 : before; /* more than tiles */
+        q.n = q.m = n;
+        q.k = q.a_row = q.b_col = k;
+        q.b_k = 1;
+        q.processors = physical->processors;
+        CHECK_INT(parts_of(q), 2);
+        CHECK(plan_of(q).args.splits > 1);
+        product_of = dvt_matmul(x, dvt_t(w));
+        check_float32(product_of, x, dvt_t(w), 8, 2);
+        same_bits(dvt_linear(x, w, bias), dvt_add(product_of, bias), "bias");
+        physical->processors = before;
+    }
+}
+
+/* 16-bit floats whose rows begin anywhere. */
+DVT_TEST(gpu_matmul_wgmma_unaligned) {
+    const int64_t n = few() ? 200 : 2001, k = 65, m = few() ? 251 : 2003;
+    NEEDS_WGMMA;
+    check_integers_in(n, k, m, DVT_BF16, 0, 1);
+    CHECK(loaded(WGMMA, DVT_BF16 | 1 << 5 | 1 << 6 | 1 << 7) ||
+          loaded(WGMMA, DVT_BF16 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7));
 }

@@ -31,6 +31,7 @@ DVTI_FN void dvti_cuda_leave(bool pushed) {
 static dvti_cu_result dvti_cuda_query(dvti_cuda_physical *physical, int index) {
     const dvti_cuda_driver *cu = dvti_cuda();
     int major = 0, minor = 0;
+    size_t memory = 0;
     dvti_cu_result result = cu->cuDeviceGet(&physical->device, index);
     if (result == DVTI_CU_OK)
         result = cu->cuDeviceGetAttribute(&major, DVTI_CU_ATTR_MAJOR, physical->device);
@@ -39,6 +40,9 @@ static dvti_cu_result dvti_cuda_query(dvti_cuda_physical *physical, int index) {
     if (result == DVTI_CU_OK)
         result = cu->cuDeviceGetAttribute(&physical->processors, DVTI_CU_ATTR_PROCESSORS,
                                           physical->device);
+    if (result == DVTI_CU_OK)
+        result = cu->cuDeviceTotalMem_v2(&memory, physical->device);
+    physical->memory = (int64_t)memory;
     physical->index = index;
     physical->cc = major * 10 + minor;
     return result;

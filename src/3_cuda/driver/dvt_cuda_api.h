@@ -51,6 +51,7 @@ enum {
     DVTI_CU_FUNC_SHARED = 8,        /* attribute of a function: bytes of dynamic shared memory */
     DVTI_CU_POINTER_DEVICE = 9,     /* attribute of an address: the number of its GPU */
     DVTI_CU_TENSOR_MAP_FLOAT16 = 6, /* dtypes of tensor maps */
+    DVTI_CU_TENSOR_MAP_FLOAT32 = 7,
     DVTI_CU_TENSOR_MAP_BFLOAT16 = 9,
     DVTI_CU_TENSOR_MAP_SWIZZLE_128B = 3,
     DVTI_CU_TENSOR_MAP_PROMOTION_256B = 3, /* the L2 cache fetches 256 bytes */

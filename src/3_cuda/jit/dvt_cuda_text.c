@@ -94,6 +94,10 @@ DVTI_FN void dvti_cuda_add_matmul_tiles(dvti_text *text) {
     DVTI_CUDA_ADD(text, matmul_tiles_cu);
 }
 
+DVTI_FN void dvti_cuda_add_matmul_pack(dvti_text *text) {
+    DVTI_CUDA_ADD(text, matmul_pack_cu);
+}
+
 /* A family's function is the only reference to its text. */
 #define DVTI_CUDA_WRITE(name, fuse)                                                                \
     DVTI_FN void dvti_cuda_write_##name(uint64_t variant, dvti_text *text) {                       \

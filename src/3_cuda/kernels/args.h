@@ -133,14 +133,28 @@ typedef struct dvti_kmatmul {
     const void *mask;       /* NULL, or like out: the result is 0 where it is 0 */
     int64_t team;           /* kernel rows: warps per element, 1 or 8 */
     int64_t a_lies, b_lies; /* kernels of tiles: DVTI_MM_ flags */
+    /* NULL, or set by matmul_pack.cu. Not 0: an operand has values that cannot be split into two
+       TF32 numbers. Then the kernel of tiles computes the product, else matmul_wgmma.cu. */
+    const unsigned *special;
 } dvti_kmatmul;
 
 /* matmul_wgmma.cu. Its size is a multiple of 128, the alignment of a tensor map in CUDA 13. */
 typedef struct dvti_kwgmma {
     uint64_t a[16], b[16]; /* tensor maps of three axes: along memory, across it, batch */
     dvti_kmatmul p;        /* with at most one batch axis */
-    int64_t padding[14];
+    int64_t padding[13];
 } dvti_kwgmma;
+
+/* matmul_pack.cu: the operands a and b. Arrays of two: of a, of b. */
+typedef struct dvti_kpack {
+    const void *from[2];
+    void *to[2];
+    int64_t lines[2], line_stride[2], k_stride[2]; /* of `from`, in elements */
+    int64_t jobs[2];                               /* tiles of 32 lines and 32 of k */
+    int64_t k, pitch;                              /* pitch: elements of a line of `to` */
+    int64_t ndim, dim[8], batch[2][8];             /* batch axes: extents, strides */
+    unsigned *special;                             /* as in dvti_kmatmul */
+} dvti_kpack;
 
 /* conv.cu */
 /* x (n, c, h, w), w (o, cg, kh, kw), y (n, o, oh, ow); pairs are height, width. */

@@ -347,7 +347,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND < 2                  
     S sum[MINE_ROWS][MINE_COLS] = {};
     dvti_mm_side<ROWS> a;
     dvti_mm_side<COLS> b;
-    if (dvti_mm_number() >= p.jobs)
+    if (dvti_mm_number() >= p.jobs || (p.special && *p.special == 0))
         return;
     if (threadIdx.x == 0)
         at = dvti_mm_locate(p);
@@ -499,6 +499,8 @@ extern "C" __global__ void __launch_bounds__(256) dvti_matmul_columns(const dvti
 #if KIND == 5
 extern "C" __global__ void __launch_bounds__(256) dvti_matmul_sum(const dvti_kmatmul p) {
     const int64_t n = p.batches * p.n * p.m;
+    if (p.special && *p.special)
+        return;
     for (int64_t at = dvti_thread(); at < n; at += dvti_threads()) {
         S total = ((const S *)p.partial)[at];
 #pragma unroll 4

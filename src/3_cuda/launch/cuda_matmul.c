@@ -125,17 +125,17 @@ DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols,
     p->jobs = p->row_tiles * p->col_tiles * p->splits * p->batches;
 }
 
-/* The unit of time is one multiplication of one multiprocessor. A full round of the GPU takes the
+/* A full round of the GPU takes the
    time of one tile plus the cost of starting it. Partial results are written and read again, by one
    more kernel. */
 DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
                                 const dvti_cuda_mm_tile *tiles, int n, double write,
-                                int64_t *splits) {
+                                int64_t *splits, double *best) {
     const dvti_kmatmul *p = &plan->args;
     const double processors = dvti_cuda_physical_of(gpu)->processors;
     const double results = (double)p->n * (double)p->m * (double)p->batches;
-    double best = -1;
     int kind = 0, i;
+    *best = -1;
     *splits = 1;
     for (i = 0; i < n; i++) {
         double jobs = (double)((p->n - 1) / tiles[i].rows + 1) *
@@ -150,8 +150,8 @@ DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *pl
                 time += (double)pieces * results * write / processors + 6000 * write;
             if (pieces > 1 && jobs * (double)pieces > 4 * processors)
                 break;
-            if (best < 0 || time < best) {
-                best = time;
+            if (*best < 0 || time < *best) {
+                *best = time;
                 kind = i;
                 *splits = pieces;
             }
@@ -171,7 +171,9 @@ static int dvti_cuda_mm_lies(const dvti_cuda_mm_side *side, bool copied, int64_t
     return (along_k ? DVTI_MM_ALONG_K : 0) | (wide ? DVTI_MM_WIDE : 0);
 }
 
-static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
+/* whole: k is not split. */
+static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype,
+                               bool whole) {
     const int64_t group = 16 / dvti_cuda_mm_bytes(dtype);
     const dvti_cuda_mm_tile tiles[] = {
         {32, 32, 0.35}, {64, 64, 0.7}, {128, group == 4 ? 128 : 64, 1}};
@@ -180,9 +182,9 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
     const bool copied =
         dvti_cuda_physical_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
     int64_t splits;
-    int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 16, &splits);
+    int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 16, &splits, &plan->time);
     int a_lies, b_lies;
-    dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
+    dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, whole ? 1 : splits);
     a_lies = dvti_cuda_mm_lies(&a, copied, group);
     b_lies = dvti_cuda_mm_lies(&b, copied, group);
     plan->args.a_lies = a_lies;
@@ -258,43 +260,69 @@ static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launc
         dvti_cuda_mm_rows(gpu, plan, out->dtype);
     else if (p->n == 1 && p->k > 0)
         dvti_cuda_mm_columns(gpu, plan, out->dtype);
-    else if (!dvti_cuda_mma_plan(gpu, launch, plan))
-        dvti_cuda_mm_tiles(gpu, plan, out->dtype);
+    else {
+        if (!dvti_cuda_mma_plan(gpu, launch, plan))
+            dvti_cuda_mm_tiles(gpu, plan, out->dtype, false);
+        dvti_cuda_wgmma_repack(gpu, launch, plan);
+    }
     p->wide = p->m % (16 / plan->partial) == 0 && (uintptr_t)p->out % 16 == 0;
 }
 
 DVTI_PLAN_FITS(dvti_cuda_mm)
+
+/* Returns the bytes of partial results, a multiple of 256. */
+static int64_t dvti_cuda_mm_partial_bytes(const dvti_cuda_mm *plan) {
+    const dvti_kmatmul *p = &plan->args;
+    if (p->splits == 1)
+        return 0;
+    return (p->splits * p->batches * p->n * p->m * plan->partial + 255) / 256 * 256;
+}
 
 DVTI_FN int64_t dvti_cuda_plan_matmul(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     dvti_cuda_mm *plan = (dvti_cuda_mm *)(void *)&launch->plan;
     if (dvti_cuda_view_size(&launch->out[0]) == 0)
         return 0;
     dvti_cuda_mm_plan(gpu, launch, plan);
-    if (plan->args.splits == 1)
-        return 0;
-    return plan->args.splits * plan->args.batches * plan->args.n * plan->args.m * plan->partial;
+    return dvti_cuda_mm_partial_bytes(plan) + dvti_cuda_packed_bytes(plan, launch->out[0].dtype);
+}
+
+static dvt_status dvti_cuda_mm_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                     const dvti_cuda_mm *plan) {
+    dvti_cuda_grid grid;
+    if (plan->program.family == DVTI_CUDA_FAMILY_matmul_wgmma)
+        return dvti_cuda_wgmma_start(gpu, launch, plan);
+    grid.y = (plan->args.jobs - 1) / INT32_MAX + 1;
+    grid.x = (plan->args.jobs - 1) / grid.y + 1;
+    grid.z = 1;
+    grid.threads = plan->threads;
+    grid.shared = plan->shared;
+    return dvti_cuda_start(gpu, launch, plan->program, plan->entry, grid, &plan->args,
+                           sizeof plan->args);
 }
 
 DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    const dvt_dtype dtype = launch->out[0].dtype;
     dvti_cuda_mm plan = *(const dvti_cuda_mm *)(const void *)&launch->plan;
-    dvti_cuda_grid grid;
     dvt_status status;
     plan.args.partial = launch->workspace;
-    grid.y = (plan.args.jobs - 1) / INT32_MAX + 1;
-    grid.x = (plan.args.jobs - 1) / grid.y + 1;
-    grid.z = 1;
-    grid.threads = plan.threads;
-    grid.shared = plan.shared;
-    if (plan.program.family == DVTI_CUDA_FAMILY_matmul_wgmma)
-        status = dvti_cuda_wgmma_start(gpu, launch, &plan, grid);
-    else
-        status = dvti_cuda_start(gpu, launch, plan.program, plan.entry, grid, &plan.args,
-                                 sizeof plan.args);
-    if (status != DVT_OK || plan.args.splits == 1)
-        return status;
-    plan.program = DVTI_CUDA_PROGRAM(matmul);
-    plan.program.variant = dvti_cuda_mm_variant(launch->out[0].dtype, DVTI_MM_SUM, false, 0);
-    return dvti_cuda_start(gpu, launch, plan.program, "dvti_matmul_sum",
-                           dvti_cuda_grid_for(gpu, dvti_cuda_view_size(&launch->out[0]), 256, 1),
-                           &plan.args, sizeof plan.args);
+    if (plan.parts)
+        plan.copies = (const char *)launch->workspace + dvti_cuda_mm_partial_bytes(&plan);
+    if (plan.parts == 2)
+        plan.args.special = (const unsigned *)(const void *)plan.copies;
+    status = dvti_cuda_mm_start(gpu, launch, &plan);
+    if (status == DVT_OK && plan.args.splits > 1) {
+        dvti_cuda_program sum = DVTI_CUDA_PROGRAM(matmul);
+        sum.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_SUM, false, 0);
+        status =
+            dvti_cuda_start(gpu, launch, sum, "dvti_matmul_sum",
+                            dvti_cuda_grid_for(gpu, dvti_cuda_view_size(&launch->out[0]), 256, 1),
+                            &plan.args, sizeof plan.args);
+    }
+    if (status == DVT_OK && plan.args.special) { /* computes what cannot be split into parts */
+        plan.program = DVTI_CUDA_PROGRAM(matmul);
+        plan.shared = 0;
+        dvti_cuda_mm_tiles(gpu, &plan, dtype, true);
+        status = dvti_cuda_mm_start(gpu, launch, &plan);
+    }
+    return status;
 }

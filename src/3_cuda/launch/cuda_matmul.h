@@ -13,6 +13,9 @@ typedef struct dvti_cuda_mm {
     int threads;
     int64_t shared;
     int64_t partial; /* bytes of one element of a partial result */
+    double time;     /* expected, in the unit of dvti_cuda_mm_choose; not of rows and columns */
+    int parts;       /* TF32 numbers, or 16-bit floats, per element of copied operands; 0: no copies */
+    const char *copies; /* of the operands, in the workspace; set when the plan starts */
     dvti_kmatmul args;
 } dvti_cuda_mm;
 
@@ -37,18 +40,35 @@ DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dty
 DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group);
 /* Sets the tiles and the splits of k for a kernel with tiles of rows x cols. */
 DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits);
-/* Returns the tile, of n, with the shortest expected time, and the number of splits of k. write:
-   the time to write and read one element of a partial result. */
+/* Returns the tile, of n, with the shortest expected time, the number of splits of k, and the time,
+   whose unit is one multiplication of one multiprocessor. write: the time to write and read one
+   element of a partial result. */
 DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
                                 const dvti_cuda_mm_tile *tiles, int n, double write,
-                                int64_t *splits);
+                                int64_t *splits, double *time);
 
 /* ---- cuda_matmul_mma.c ---- */
 /* Plans a product on tensor cores; false: they do not serve it. */
 DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                 dvti_cuda_mm *plan);
-/* Starts a plan of kernels/matmul_wgmma.cu. */
+
+/* ---- cuda_matmul_wgmma.c ---- */
+/* Returns whether wgmma can compute the product: compute capability 9.0, 16-bit floats, tensor maps
+   of both operands. */
+DVTI_FN bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
+                                    dvt_dtype dtype, bool a_along_k, bool b_along_k);
+/* Sets the program: tiles of 128x256 (wide) or 128x128. */
+DVTI_FN void dvti_cuda_wgmma_use(dvti_cuda_mm *plan, dvt_dtype dtype, bool wide, bool a_along_k,
+                                 bool b_along_k);
+/* Replaces a plan by wgmma on copies of the operands, if that is faster: 16-bit floats of any
+   strides, TF32 if the program has allowed it, float32 by two TF32 numbers per element. Returns
+   whether it did. */
+DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                    dvti_cuda_mm *plan);
+/* Returns the bytes of the copies, a multiple of 256. */
+DVTI_FN int64_t dvti_cuda_packed_bytes(const dvti_cuda_mm *plan, dvt_dtype dtype);
+/* Starts a plan of kernels/matmul_wgmma.cu, after the copies that it needs. */
 DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-                                         const dvti_cuda_mm *plan, dvti_cuda_grid grid);
+                                         const dvti_cuda_mm *plan);
 
 #endif

@@ -146,6 +146,7 @@ static void make_gpu(int arch, const char *suffix) {
     c->physical.open = true;
     c->physical.cc = arch;
     c->physical.processors = 132;
+    c->physical.memory = (int64_t)1 << 37;
     c->gpu.physical = &c->physical;
     c->gpu.ctx = dvt_gpu(0);
     c->gpu.device = &c->device;

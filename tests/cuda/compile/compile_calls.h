@@ -259,6 +259,26 @@ static void large_products(dvt_dtype dtype) {
     }
 }
 
+/* Products that wgmma computes from copies of the operands: float32 as two TF32 numbers per element
+   and as one, float16 at any alignment. With four multiprocessors, small products are worth the
+   copies. */
+static void copied_products(void) {
+    const int64_t n = 2560;
+    bool before;
+    int i;
+    for (i = 0; i < n_gpus; i++)
+        gpus[i].physical.processors = 4;
+    dvt_matmul(given(DVT_SHAPE(n, 8), DVT_F32), given(DVT_SHAPE(8, n), DVT_F32));
+    dvt_matmul(given(DVT_SHAPE(n, 9), DVT_F16), given(DVT_SHAPE(9, n), DVT_F16));
+    before = dvt_allow_tf32(true);
+    dvt_matmul(given(DVT_SHAPE(n, 8), DVT_F32), given(DVT_SHAPE(8, n), DVT_F32));
+    if (full)
+        dvt_matmul(given(DVT_SHAPE(n, 8), DVT_F32), given(DVT_SHAPE(8, n - 128), DVT_F32));
+    dvt_allow_tf32(before);
+    for (i = 0; i < n_gpus; i++)
+        gpus[i].physical.processors = 132;
+}
+
 static dvt_array *plain_conv(dvt_array *x, dvt_array *w) {
     dvt_conv2d_options p;
     memset(&p, 0, sizeof p);
@@ -436,6 +456,7 @@ static void compute_some(void) {
     by_dtype("matmul", products, tensor_core, products_of);
     by_dtype("matmul", products, others, n);
     by_dtype("matmul", large_products, small_floats, full ? 2 : 1);
+    once("matmul", copied_products);
     by_dtype("conv", convolutions, tensor_core, products_of);
     by_dtype_far("reduce", reductions, floats, n);
     by_dtype_far("reduce", reductions, others, n);

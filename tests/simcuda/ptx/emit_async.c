@@ -90,18 +90,20 @@ static int immediate(emitter *e, int n) {
     return (int)o->value;
 }
 
-/* wgmma.mma_async.sync.aligned.m64nNk16.f32.T.T d, a, b, adds, 1, 1, transposed a, transposed b; */
+/* wgmma.mma_async.sync.aligned.m64nNkK.f32.T.T d, a, b, adds, 1, 1, transposed a, transposed b;
+   TF32 has no transposed operands. */
 static void emit_product(emitter *e) {
     const ptx_type *in = types_in(e) == 3 ? type_at(e, 1) : NULL;
     const ptx_operand *d = operand(e, 0);
-    int n = 0, end = 0;
+    int n = 0, k = 0, end = 0, tf32 = in && strcmp(in->name, "tf32") == 0;
     for (int i = 0; i < e->in->modifiers; i++)
-        if (sscanf(e->in->modifier[i], "m64n%dk16%n", &n, &end) == 1 && end &&
-            has(e, e->in->modifier[i]))
+        if (sscanf(e->in->modifier[i], "m64n%dk%d%n", &n, &k, &end) == 2 && end &&
+            !e->in->modifier[i][end] && has(e, e->in->modifier[i]))
             break;
-    if (n < 8 || n > 256 || n % 8 || !in || in->bits != 16 || type_at(e, 2) != in ||
-        strcmp(type_at(e, 0)->name, "f32") != 0 || !expect_operands(e, 8, 8) ||
-        d->kind != PTX_OP_VECTOR || d->items != n / 2 || operand(e, 1)->kind != PTX_OP_NAME) {
+    if (n < 8 || n > 256 || n % 8 || !in || (in->bits != 16 && !tf32) || k != (tf32 ? 8 : 16) ||
+        type_at(e, 2) != in || strcmp(type_at(e, 0)->name, "f32") != 0 ||
+        !expect_operands(e, tf32 ? 6 : 8, tf32 ? 6 : 8) || d->kind != PTX_OP_VECTOR ||
+        d->items != n / 2 || operand(e, 1)->kind != PTX_OP_NAME) {
         refuse(e, "the shape or the form");
         return;
     }
@@ -111,7 +113,10 @@ static void emit_product(emitter *e) {
     for (int i = 0; i < d->items; i++)
         put(e, "%s, ", bits_of(e, d->item[i], 32));
     put(e, "}; static const product_kind kind = {%d, %s, {%d, %d}};\n", n,
-        in->kind == PTX_BFLOAT ? "EL_BF16" : "EL_F16", immediate(e, 6), immediate(e, 7));
+        tf32                     ? "EL_TF32"
+        : in->kind == PTX_BFLOAT ? "EL_BF16"
+                                 : "EL_F16",
+        tf32 ? 0 : immediate(e, 6), tf32 ? 0 : immediate(e, 7));
     put(e, "product_call_group(T, (product_call){d, %s, %s, %s}, &kind, SITE(%d));\n",
         bits_of(e, operand(e, 1), 64), bits_of(e, operand(e, 2), 64), predicate(e, operand(e, 3)),
         site(e));

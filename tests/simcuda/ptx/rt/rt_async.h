@@ -384,7 +384,8 @@ FAR void bulk_begin(sim_thread *T, u32 to, u64 map, u32 rank, const s32 *at, u32
         finish_copies(T, c->barrier);
 }
 
-/* ---- products of a warpgroup: D (64 x n) = A (64 x 16) * B (16 x n), or added to D ---- */
+/* ---- products of a warpgroup: D (64 x n) = A (64 x k) * B (k x n), or added to D. k is 32 bytes
+   ---- */
 
 typedef struct product_kind {
     u32 n;
@@ -433,7 +434,16 @@ FAR void product_settled(sim_thread *T, const sim_site *site) {
                     "missing");
 }
 
-/* Reads `lines` x 16 elements by a descriptor: to[line * 16 + k]. */
+/* Reads 16 bytes of shared memory as numbers; returns how many. */
+static u32 read_unit(u64 from, element in, f32 to[8]) {
+    u32 n = in == EL_TF32 ? 4 : 8;
+    for (u32 i = 0; i < n; i++)
+        to[i] =
+            (f32)element_of(in == EL_TF32 ? load_u32(from + i * 4) : load_u16(from + i * 2), in, 0);
+    return n;
+}
+
+/* Reads `lines` x 32 bytes of k by a descriptor: to[line * 16 + k]. */
 static void read_operand(sim_thread *T, u64 descriptor, const product_kind *kind, int is_b,
                          const u32 *seen, f32 *to, product_read *range, const sim_site *site) {
     async_block *A = T->block->async;
@@ -449,10 +459,11 @@ static void read_operand(sim_thread *T, u64 descriptor, const product_kind *kind
     range->high = 0;
     for (u32 unit = 0; unit < lines * 2; unit++) { /* of 16 bytes */
         u32 t = kind->transposed[is_b];
-        u32 line = t ? unit % (lines / 8) * 8 : unit / 2, k = t ? unit / (lines / 8) : unit % 2 * 8;
+        u32 line = t ? unit % (lines / 8) * 8 : unit / 2, k = t ? unit / (lines / 8) : 0;
         u32 at =
             swizzled(t ? start + line / 64 * leading + k / 8 * stride + k % 8 * 128 + line % 64 * 2
-                       : start + line / 8 * stride + line % 8 * 128 + k * 2);
+                       : start + line / 8 * stride + line % 8 * 128 + unit % 2 * 16);
+        f32 numbers[8];
         if ((u64)at + 16 > T->block->shared_size)
             outside_shared(T, at, 16, site);
         const async_chunk *c = &A->chunk[at / 16];
@@ -465,10 +476,9 @@ static void read_operand(sim_thread *T, u64 descriptor, const product_kind *kind
         check_proxy(T, A, at, site);
         range->low = at < range->low ? at : range->low;
         range->high = at + 16 > range->high ? at + 16 : range->high;
-        for (u32 i = 0; i < 8; i++) {
-            u16 h = load_u16((u64)(uintptr_t)T->block->shared + at + i * 2);
-            to[t ? (line + i) * 16 + k : line * 16 + k + i] = (f32)element_of(h, kind->in, 0);
-        }
+        u32 n = read_unit((u64)(uintptr_t)T->block->shared + at, kind->in, numbers);
+        for (u32 i = 0; i < n; i++)
+            to[t ? (line + i) * 16 + k : line * 16 + unit % 2 * n + i] = numbers[i];
     }
 }
 
@@ -507,7 +517,7 @@ static void multiply_group(sim_thread *T, const warpgroup *g, const product_kind
             u32 row = l / 32 * 16 + l % 32 / 4 + 8 * (i >> 1 & 1);
             u32 column = i / 4 * 8 + l % 4 * 2 + (i & 1);
             f64 sum = g->call[0]->adds ? (f64)as_f32(d[i]) : 0;
-            for (u32 k = 0; k < 16; k++)
+            for (u32 k = 0; k < (kind->in == EL_TF32 ? 8 : 16); k++)
                 sum += (f64)a[row * 16 + k] * (f64)b[column * 16 + k];
             d[i] = bits_f32((f32)sum);
         }
