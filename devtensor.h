@@ -125,6 +125,7 @@
    DEVTENSOR_CPU_CACHE        bytes of released memory that cpu(), and each virtual GPU, keeps for
                               reuse, with an optional suffix K, M or G (a quarter of the machine's)
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
+   DEVTENSOR_TF32X3           0: float32 products never use three products of TF32 numbers
    DEVTENSOR_WINOGRAD         1: as dvt_allow_winograd(true)
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
    DEVTENSOR_RANK_TIMEOUT     seconds after which a rank that does not answer is lost (600)
@@ -135,7 +136,7 @@
 
 /* The version of this header, as numbers and as text. */
 #ifdef DEVTENSOR_LINES
-#line 53 "src/0_api/dvt_config.h"
+#line 54 "src/0_api/dvt_config.h"
 #endif
 #define DVT_VERSION_MAJOR 0
 #define DVT_VERSION_MINOR 1
@@ -628,8 +629,10 @@ DVT_API dvt_status dvt_wait_all(void);
    process. Returns the previous setting. Forbidden at the start, unless DEVTENSOR_TF32=1.
    GPUs of compute capability 8.0 and higher then round both factors to TF32: 10 bits of mantissa
    instead of 23, the same range. Sums stay float32. Relative errors are about 1e-3. Matrix products
-   use it only if rows begin at multiples of 16 bytes. cpu() and other dtypes are not affected. The
-   setting at the time of the call applies. */
+   use it only if rows begin at multiples of 16 bytes, or (on 9.0) if they are large. cpu() and
+   other dtypes are not affected. The setting at the time of the call applies.
+   Forbidden, large products on 9.0 use three products of TF32 numbers, with the accuracy of float32
+   (docs/GPU.md); DEVTENSOR_TF32X3=0 forbids that too. */
 DVT_API bool dvt_allow_tf32(bool allow);
 /* Allows or forbids Winograd's method on cpu() and virtual GPUs, for the whole process. It serves
    3x3 convolutions of stride 1 and their gradients with respect to the data. Returns the previous
@@ -27891,8 +27894,9 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
        dtype, except with DVTI_CAN_WIDEN. Accumulates in float32 for float32, float16 and
        bfloat16, in float64 for float64, in int64 for integers. Shapes, strides and the device
        determine the order. On cpu() k ascends; a vector times a matrix that is contiguous in k
-       uses 64 bytes of partial sums. A GPU may sum ranges of k separately. i[0] = 1: float32
-       factors may be rounded to 10 bits of mantissa (TF32). Has an epilogue: bias and activation.
+       uses 64 bytes of partial sums. A GPU may sum ranges of k separately, and split float32
+       factors into two TF32 numbers. i[0] = 1: float32 factors may be rounded to 10 bits of
+       mantissa (TF32). Has an epilogue: bias and activation.
 
    conv2d
        All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups, i[7] & 1:
@@ -29564,7 +29568,8 @@ typedef struct dvti_kmatmul {
 	int64_t team;           /* kernel rows: warps per element, 1 or 8 */
 	int64_t a_lies, b_lies; /* kernels of tiles: DVTI_MM_ flags */
 	/* NULL, or set by matmul_pack.cu. Not 0: an operand has values that cannot be split into two
-       TF32 numbers. Then the kernel of tiles computes the product, else matmul_wgmma.cu. */
+       TF32 numbers. Then the kernel of tiles, which comes last, computes the product, else
+       matmul_wgmma.cu. */
 	const unsigned *special;
 } dvti_kmatmul;
 
@@ -30388,9 +30393,9 @@ typedef struct dvti_cuda_mm {
 	const char *entry;
 	int threads;
 	int64_t shared;
-	int64_t partial; /* bytes of one element of a partial result */
-	double time;     /* expected, in the unit of dvti_cuda_mm_choose; not of rows and columns */
-	int parts;       /* TF32 numbers, or 16-bit floats, per element of copied operands; 0: no copies */
+	int64_t partial;    /* bytes of one element of a partial result */
+	double time;        /* expected, in the unit of dvti_cuda_mm_choose; not of rows and columns */
+	int parts;          /* numbers per element of copied operands, 1 or 2; 0: no copies */
 	const char *copies; /* of the operands, in the workspace; set when the plan starts */
 	dvti_kmatmul args;
 } dvti_cuda_mm;
@@ -30416,8 +30421,8 @@ DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dty
 DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group);
 /* Sets the tiles and the splits of k for a kernel with tiles of rows x cols. */
 DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits);
-/* Returns the tile, of n, with the shortest expected time, the number of splits of k, and the time,
-   whose unit is one multiplication of one multiprocessor. write: the time to write and read one
+/* Returns the tile, of n, with the shortest expected time, the number of splits of k, and the time.
+   Its unit is one multiplication of one multiprocessor. write: the time to write and read one
    element of a partial result. */
 DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
 								const dvti_cuda_mm_tile *tiles, int n, double write,
@@ -32526,7 +32531,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4083], part1[934], end[1];
+    char part0[4084], part1[934], end[1];
 } dvti_cuda_text_args_h = {
 "#line 1 \"args.h\"\n\n\n\n"
 "#ifndef DVTI_KERNEL_ARGS_H\n"
@@ -32631,7 +32636,7 @@ static const struct {
 	"int64_t bias_step, relu;\n"
 	"const void *mask;\n"
 	"int64_t team;\n"
-	"int64_t a_lies, b_lies;\n\n\n"
+	"int64_t a_lies, b_lies;\n\n\n\n"
 	"const unsigned *special;\n"
 "} dvti_kmatmul;\n\n\n"
 "typedef struct dvti_kwgmma {\n"
@@ -34847,7 +34852,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4030], part1[4087], part2[4085], part3[1999], end[1];
+    char part0[4030], part1[4087], part2[4085], part3[1962], end[1];
 } dvti_cuda_text_matmul_cu = {
 "#line 1 \"matmul.cu\"\n"
 "#line 45\n"
@@ -35241,8 +35246,6 @@ static const struct {
 "#if KIND == 5\n"
 "extern \"C\" __global__ void __launch_bounds__(256) dvti_matmul_sum(const dvti_kmatmul p) {\n"
 	"const int64_t n = p.batches * p.n * p.m;\n"
-	"if (p.special && *p.special)\n"
-		"return;\n"
 	"for (int64_t at = dvti_thread(); at < n; at += dvti_threads()) {\n"
 		"S total = ((const S *)p.partial)[at];\n"
 "#pragma unroll 4\n"
@@ -43501,8 +43504,8 @@ DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
    allowed it.
 
    Memory is copied 16 bytes at a time into shared memory. So the contiguous axis, along k or across
-   it, must begin at a multiple of 16 bytes in every row and every matrix. Vectors do not use tensor cores: memory limits
-   them. */
+   it, must begin at a multiple of 16 bytes in every row and every matrix. Vectors do not
+   use tensor cores: memory limits them. */
 static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
 								 const dvti_cuda_mm *plan, bool *a_along_k, bool *b_along_k) {
 	dvt_dtype dtype = launch->out[0].dtype;
@@ -43540,8 +43543,8 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 		return true;
 	}
 	plan->program = DVTI_CUDA_PROGRAM(matmul_mma);
-	plan->program.variant = (uint64_t)dtype | (uint64_t)tile << 4 | (uint64_t)a_along_k << 5 |
-							(uint64_t)b_along_k << 6;
+	plan->program.variant =
+		(uint64_t)dtype | (uint64_t)tile << 4 | (uint64_t)a_along_k << 5 | (uint64_t)b_along_k << 6;
 	plan->entry = "dvti_matmul_mma";
 	plan->threads = 128;
 	return true;
@@ -43640,13 +43643,13 @@ static dvti_cu_result dvti_cuda_mm_encode(const dvti_cuda_mm_side *side, bool al
 		dim[i] = (uint64_t)map.dim[i];
 	for (i = 0; i < 2; i++)
 		stride[i] = (uint64_t)(map.stride[i] * size);
-	result = dvti_cuda()->cuTensorMapEncodeTiled(
-		at,
-		dtype == DVT_F16    ? DVTI_CU_TENSOR_MAP_FLOAT16
-		: dtype == DVT_BF16 ? DVTI_CU_TENSOR_MAP_BFLOAT16
-							: DVTI_CU_TENSOR_MAP_FLOAT32,
-		3, (void *)side->data, dim, stride, box, step, 0, DVTI_CU_TENSOR_MAP_SWIZZLE_128B,
-		DVTI_CU_TENSOR_MAP_PROMOTION_256B, 0);
+	result = dvti_cuda()->cuTensorMapEncodeTiled(at,
+												 dtype == DVT_F16    ? DVTI_CU_TENSOR_MAP_FLOAT16
+												 : dtype == DVT_BF16 ? DVTI_CU_TENSOR_MAP_BFLOAT16
+																	 : DVTI_CU_TENSOR_MAP_FLOAT32,
+												 3, (void *)side->data, dim, stride, box, step, 0,
+												 DVTI_CU_TENSOR_MAP_SWIZZLE_128B,
+												 DVTI_CU_TENSOR_MAP_PROMOTION_256B, 0);
 	memcpy(to, at, 128);
 	return result;
 }
@@ -43715,8 +43718,7 @@ DVTI_FN int64_t dvti_cuda_packed_bytes(const dvti_cuda_mm *plan, dvt_dtype dtype
 static dvti_cuda_mm_side dvti_cuda_packed_side(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b,
 											   int64_t *matrix) {
 	dvti_cuda_mm_side side = dvti_cuda_mm_side_of(plan, dtype, b);
-	side.data = plan->copies + 256 +
-				(b ? dvti_cuda_pack_bytes(plan, dtype, false) : 0);
+	side.data = plan->copies + 256 + (b ? dvti_cuda_pack_bytes(plan, dtype, false) : 0);
 	side.line_stride = dvti_cuda_pack_pitch(&side);
 	side.k_stride = 1;
 	*matrix = side.lines * side.line_stride;
@@ -43764,7 +43766,7 @@ DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch 
 
 /* Starts the copies of both operands. */
 static dvt_status dvti_cuda_mm_pack(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-								 const dvti_cuda_mm *plan) {
+									const dvti_cuda_mm *plan) {
 	const dvt_dtype dtype = launch->out[0].dtype;
 	const dvti_kmatmul *p = &plan->args;
 	dvti_kpack args;

@@ -160,8 +160,10 @@ DVT_API dvt_status dvt_wait_all(void);
    process. Returns the previous setting. Forbidden at the start, unless DEVTENSOR_TF32=1.
    GPUs of compute capability 8.0 and higher then round both factors to TF32: 10 bits of mantissa
    instead of 23, the same range. Sums stay float32. Relative errors are about 1e-3. Matrix products
-   use it only if rows begin at multiples of 16 bytes. cpu() and other dtypes are not affected. The
-   setting at the time of the call applies. */
+   use it only if rows begin at multiples of 16 bytes, or (on 9.0) if they are large. cpu() and
+   other dtypes are not affected. The setting at the time of the call applies.
+   Forbidden, large products on 9.0 use three products of TF32 numbers, with the accuracy of float32
+   (docs/GPU.md); DEVTENSOR_TF32X3=0 forbids that too. */
 DVT_API bool dvt_allow_tf32(bool allow);
 /* Allows or forbids Winograd's method on cpu() and virtual GPUs, for the whole process. It serves
    3x3 convolutions of stride 1 and their gradients with respect to the data. Returns the previous

@@ -49,7 +49,7 @@ umask 077
 mkdir -p "$D/parts" "$O/kernels"
 chmod 700 "$O/kernels" # the kernel cache must be accessible only to its owner
 unset DEVTENSOR_CUDA DEVTENSOR_VIRTUAL_GPUS DEVTENSOR_CACHE DEVTENSOR_P2P DEVTENSOR_SYNC \
-    DEVTENSOR_TF32
+    DEVTENSOR_TF32 DEVTENSOR_TF32X3
 if [ -z "$ON_GPU" ]; then
     if ! MAKEFLAGS= "$MAKE" -s -j2 -f tests/simcuda/Makefile O=$O CC="$CC" CUDA_HOME="$CUDA_HOME" \
         all >"$D/simcuda.log" 2>&1; then

@@ -134,7 +134,8 @@ typedef struct dvti_kmatmul {
     int64_t team;           /* kernel rows: warps per element, 1 or 8 */
     int64_t a_lies, b_lies; /* kernels of tiles: DVTI_MM_ flags */
     /* NULL, or set by matmul_pack.cu. Not 0: an operand has values that cannot be split into two
-       TF32 numbers. Then the kernel of tiles computes the product, else matmul_wgmma.cu. */
+       TF32 numbers. Then the kernel of tiles, which comes last, computes the product, else
+       matmul_wgmma.cu. */
     const unsigned *special;
 } dvti_kmatmul;
 

@@ -499,8 +499,6 @@ extern "C" __global__ void __launch_bounds__(256) dvti_matmul_columns(const dvti
 #if KIND == 5
 extern "C" __global__ void __launch_bounds__(256) dvti_matmul_sum(const dvti_kmatmul p) {
     const int64_t n = p.batches * p.n * p.m;
-    if (p.special && *p.special)
-        return;
     for (int64_t at = dvti_thread(); at < n; at += dvti_threads()) {
         S total = ((const S *)p.partial)[at];
 #pragma unroll 4

@@ -12,9 +12,9 @@ typedef struct dvti_cuda_mm {
     const char *entry;
     int threads;
     int64_t shared;
-    int64_t partial; /* bytes of one element of a partial result */
-    double time;     /* expected, in the unit of dvti_cuda_mm_choose; not of rows and columns */
-    int parts;       /* TF32 numbers, or 16-bit floats, per element of copied operands; 0: no copies */
+    int64_t partial;    /* bytes of one element of a partial result */
+    double time;        /* expected, in the unit of dvti_cuda_mm_choose; not of rows and columns */
+    int parts;          /* numbers per element of copied operands, 1 or 2; 0: no copies */
     const char *copies; /* of the operands, in the workspace; set when the plan starts */
     dvti_kmatmul args;
 } dvti_cuda_mm;
@@ -40,8 +40,8 @@ DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dty
 DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group);
 /* Sets the tiles and the splits of k for a kernel with tiles of rows x cols. */
 DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits);
-/* Returns the tile, of n, with the shortest expected time, the number of splits of k, and the time,
-   whose unit is one multiplication of one multiprocessor. write: the time to write and read one
+/* Returns the tile, of n, with the shortest expected time, the number of splits of k, and the time.
+   Its unit is one multiplication of one multiprocessor. write: the time to write and read one
    element of a partial result. */
 DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
                                 const dvti_cuda_mm_tile *tiles, int n, double write,

@@ -23,8 +23,8 @@ DVTI_FN void dvti_cuda_describe_matmul_mma(uint64_t variant, dvti_text *text) {
    allowed it.
 
    Memory is copied 16 bytes at a time into shared memory. So the contiguous axis, along k or across
-   it, must begin at a multiple of 16 bytes in every row and every matrix. Vectors do not use tensor cores: memory limits
-   them. */
+   it, must begin at a multiple of 16 bytes in every row and every matrix. Vectors do not
+   use tensor cores: memory limits them. */
 static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                  const dvti_cuda_mm *plan, bool *a_along_k, bool *b_along_k) {
     dvt_dtype dtype = launch->out[0].dtype;
@@ -62,8 +62,8 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
         return true;
     }
     plan->program = DVTI_CUDA_PROGRAM(matmul_mma);
-    plan->program.variant = (uint64_t)dtype | (uint64_t)tile << 4 | (uint64_t)a_along_k << 5 |
-                            (uint64_t)b_along_k << 6;
+    plan->program.variant =
+        (uint64_t)dtype | (uint64_t)tile << 4 | (uint64_t)a_along_k << 5 | (uint64_t)b_along_k << 6;
     plan->entry = "dvti_matmul_mma";
     plan->threads = 128;
     return true;

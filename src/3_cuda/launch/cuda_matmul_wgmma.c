@@ -86,13 +86,13 @@ static dvti_cu_result dvti_cuda_mm_encode(const dvti_cuda_mm_side *side, bool al
         dim[i] = (uint64_t)map.dim[i];
     for (i = 0; i < 2; i++)
         stride[i] = (uint64_t)(map.stride[i] * size);
-    result = dvti_cuda()->cuTensorMapEncodeTiled(
-        at,
-        dtype == DVT_F16    ? DVTI_CU_TENSOR_MAP_FLOAT16
-        : dtype == DVT_BF16 ? DVTI_CU_TENSOR_MAP_BFLOAT16
-                            : DVTI_CU_TENSOR_MAP_FLOAT32,
-        3, (void *)side->data, dim, stride, box, step, 0, DVTI_CU_TENSOR_MAP_SWIZZLE_128B,
-        DVTI_CU_TENSOR_MAP_PROMOTION_256B, 0);
+    result = dvti_cuda()->cuTensorMapEncodeTiled(at,
+                                                 dtype == DVT_F16    ? DVTI_CU_TENSOR_MAP_FLOAT16
+                                                 : dtype == DVT_BF16 ? DVTI_CU_TENSOR_MAP_BFLOAT16
+                                                                     : DVTI_CU_TENSOR_MAP_FLOAT32,
+                                                 3, (void *)side->data, dim, stride, box, step, 0,
+                                                 DVTI_CU_TENSOR_MAP_SWIZZLE_128B,
+                                                 DVTI_CU_TENSOR_MAP_PROMOTION_256B, 0);
     memcpy(to, at, 128);
     return result;
 }
@@ -161,8 +161,7 @@ DVTI_FN int64_t dvti_cuda_packed_bytes(const dvti_cuda_mm *plan, dvt_dtype dtype
 static dvti_cuda_mm_side dvti_cuda_packed_side(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b,
                                                int64_t *matrix) {
     dvti_cuda_mm_side side = dvti_cuda_mm_side_of(plan, dtype, b);
-    side.data = plan->copies + 256 +
-                (b ? dvti_cuda_pack_bytes(plan, dtype, false) : 0);
+    side.data = plan->copies + 256 + (b ? dvti_cuda_pack_bytes(plan, dtype, false) : 0);
     side.line_stride = dvti_cuda_pack_pitch(&side);
     side.k_stride = 1;
     *matrix = side.lines * side.line_stride;
@@ -210,7 +209,7 @@ DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch 
 
 /* Starts the copies of both operands. */
 static dvt_status dvti_cuda_mm_pack(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-                                 const dvti_cuda_mm *plan) {
+                                    const dvti_cuda_mm *plan) {
     const dvt_dtype dtype = launch->out[0].dtype;
     const dvti_kmatmul *p = &plan->args;
     dvti_kpack args;

@@ -83,17 +83,22 @@ done <"$D/runs"
 NVDISASM=${NVDISASM:-nvdisasm}
 has "$NVDISASM" || NVDISASM=${CUDA_HOME:-/usr/local/cuda}/bin/nvdisasm
 count() { grep -cE "$1" "$2"; }
-# One loop over the depth: four products in one group, copies of 4 or 6 boxes, two warpgroups that
-# change their registers, and no call, which would save registers around it.
+# One loop over the depth: four products in one group and copies of 4 or 6 boxes, or of two parts
+# twelve and 8; two warpgroups that change their registers; and no call, which would save registers
+# around it.
 check_sass() { # FILE NAME
-    products=$(count 'HGMMA[.]64x(128|256)x16[.]F32' "$1")
+    products=$(count 'HGMMA[.]64x(128|256)x(16[.]F32|8[.]F32[.]TF32)' "$1")
     groups=$(count 'HGMMA.*gsb0' "$1")
     copies=$(count 'UTMALDG[.]3D' "$1")
     waits=$(count 'SYNCS[.]PHASECHK' "$1")
     registers=$(count 'USETMAXREG' "$1")
     bad=$(count '(STL|LDL|CALL)[. ]' "$1")
-    [ "$products" -eq 4 ] && [ "$groups" -eq 1 ] && [ "$waits" -ge 2 ] && [ "$bad" -eq 0 ] &&
-        [ "$registers" -eq 2 ] && { [ "$copies" -eq 4 ] || [ "$copies" -eq 6 ]; } && pass && return
+    case $products/$copies in
+    4/4 | 4/6 | 12/8)
+        [ "$groups" -eq 1 ] && [ "$waits" -ge 2 ] && [ "$bad" -eq 0 ] && [ "$registers" -eq 2 ] &&
+            pass && return
+        ;;
+    esac
     fail "the machine code of $2" "$products HGMMA in $groups groups, $copies UTMALDG, $waits \
 waits, $registers USETMAXREG, $bad spills and calls"
 }

@@ -236,12 +236,14 @@ static void run_cross_entropy(work *w) {
     counted_bytes(w, w->in[0]);
 }
 
-/* ---- products: rows, columns, depth, and whether each operand is transposed ---- */
+/* ---- products: rows, columns, depth, whether each operand is transposed, and how float32 is
+   multiplied: as float32, as TF32, as two parts of TF32 ---- */
 static void prepare_product(work *w) {
     const int64_t *n = w->row->n;
     drawn(w, 0, w->row->dtype, n[3] ? DVT_SHAPE(n[2], n[0]) : DVT_SHAPE(n[0], n[2]));
     drawn(w, 1, w->row->dtype, n[4] ? DVT_SHAPE(n[1], n[2]) : DVT_SHAPE(n[2], n[1]));
-    dvt_allow_tf32(n[5] != 0);
+    dvt_allow_tf32(n[5] == 1);
+    setenv("DEVTENSOR_TF32X3", n[5] == 2 ? "1" : "0", 1);
     w->macs = (double)(n[0] * n[1] * n[2]);
 }
 

@@ -11,12 +11,23 @@
 
 enum { BOX = 8192, BARRIER = 5 * BOX, SHARED = BARRIER + 64 };
 
+typedef enum number { F16, BF16, TF32 } number;
+
+static const char *const number_names[] = {"f16", "bf16", "tf32"};
+
 typedef struct product {
-    int n, is_bf16, across_a, across_b; /* across: memory runs along rows of a, columns of b */
+    int n;
+    number type;
+    int across_a, across_b; /* across: memory runs along rows of a, columns of b */
 } product;
 
-static const product products[] = {{256, 1, 0, 0}, {256, 1, 0, 1}, {256, 0, 1, 0}, {256, 0, 1, 1},
-                                   {128, 1, 1, 1}, {128, 0, 0, 1}, {64, 1, 1, 0},  {24, 0, 0, 0}};
+static const product products[] = {
+    {256, BF16, 0, 0}, {256, BF16, 0, 1}, {256, F16, 1, 0}, {256, F16, 1, 1},  {128, BF16, 1, 1},
+    {128, F16, 0, 1},  {64, BF16, 1, 0},  {24, F16, 0, 0},  {256, TF32, 0, 0}, {128, TF32, 0, 0}};
+
+static int bytes_of(number type) {
+    return type == TF32 ? 4 : 2;
+}
 
 /* What a kernel does wrong, and a part of the message. */
 typedef enum mistake {
@@ -84,7 +95,7 @@ static void put_copy(FILE *out, int to, int map, int along, int across) {
     fprintf(out, copy, map);
 }
 
-/* Boxes of 64 lines x 64 of k, from line 8 and k 16. */
+/* Boxes of 64 lines x 128 bytes of k, from line 8 and k 16. */
 static void put_copies(FILE *out, const product *p) {
     put_copy(out, 0, 0, p->across_a ? 8 : 16, p->across_a ? 16 : 8);
     for (int i = 0; i < (p->n + 63) / 64; i++)
@@ -93,12 +104,16 @@ static void put_copies(FILE *out, const product *p) {
 }
 
 static void put_products(FILE *out, const product *p, mistake wrong) {
-    const char *type = p->is_bf16 ? "bf16" : "f16";
+    const char *type = number_names[p->type];
     for (int step = 0; step < 4; step++) {
-        fprintf(out, "wgmma.mma_async.sync.aligned.m64n%dk16.f32.%s.%s {", p->n, type, type);
+        fprintf(out, "wgmma.mma_async.sync.aligned.m64n%dk%d.f32.%s.%s {", p->n,
+                32 / bytes_of(p->type), type, type);
         for (int i = 0; i < p->n / 2; i++)
             fprintf(out, "%sd%d", i ? ", " : "", i);
-        fprintf(out, "}, %%w0, %%w1, %%q0, 1, 1, %d, %d;\n", p->across_a, p->across_b);
+        fprintf(out, "}, %%w0, %%w1, %%q0, 1, 1");
+        if (p->type != TF32)
+            fprintf(out, ", %d, %d", p->across_a, p->across_b);
+        fprintf(out, ";\n");
         fprintf(out, "setp.eq.u32 %%q0, %%i, %%i;\n"); /* the next ones add */
         fprintf(out, "add.u64 %%w0, %%w0, %d; add.u64 %%w1, %%w1, %d;\n", p->across_a ? 128 : 2,
                 p->across_b ? 128 : 2);
@@ -203,11 +218,13 @@ static char *module_text(void) {
     return text;
 }
 
-/* ---- operands: two matrices, of which the second is read; integers have exact sums ---- */
+/* ---- operands: two matrices, of which the second is read; integers have exact sums. TF32 ignores
+   the lower 13 bits of a float32, which are random here ---- */
 typedef struct operand {
     sim_tensor_map *map;
-    int lines, k, across, is_bf16;
-    u16 *data;
+    int lines, k, across;
+    number type;
+    char *data;
 } operand;
 
 static size_t place(const operand *o, int line, int k) {
@@ -216,39 +233,65 @@ static size_t place(const operand *o, int line, int k) {
     return pitch * ((size_t)(o->across ? o->k : o->lines) + row) + along;
 }
 
-static void make_operand(operand *o, int lines, int k, int across, int is_bf16) {
-    const operand made = {exec_buffer(sizeof(sim_tensor_map)), lines, k, across, is_bf16, NULL};
+static void put_integer(char *to, number type, int value) {
+    float f = (float)value;
+    u32 bits;
+    u16 half;
+    if (type == TF32) {
+        memcpy(&bits, &f, sizeof f);
+        bits |= check_random() & 0x1fff;
+        memcpy(to, &bits, sizeof bits);
+        return;
+    }
+    half = (u16)format_round(type == BF16 ? &bf16 : &f16, (quad)value, 0, NEAREST, 0);
+    memcpy(to, &half, sizeof half);
+}
+
+static void make_operand(operand *o, int lines, int k, int across, number type) {
+    const operand made = {exec_buffer(sizeof(sim_tensor_map)), lines, k, across, type, NULL};
     *o = made;
     int inner = across ? lines : k, rows = across ? k : lines, pitch = inner / 8 * 8 + 8;
-    size_t size = (size_t)(2 * rows * pitch);
-    o->data = exec_buffer(size * 2);
-    for (size_t i = 0; i < size; i++)
-        o->data[i] = (u16)format_round(is_bf16 ? &bf16 : &f16,
-                                       (quad)((int)(check_random() % 17) - 8), 0, NEAREST, 0);
+    u64 size = (u64)bytes_of(type);
+    size_t count = (size_t)(2 * rows * pitch);
+    o->data = exec_buffer(count * size);
+    for (size_t i = 0; i < count; i++)
+        put_integer(o->data + i * size, type, (int)(check_random() % 17) - 8);
     *o->map = (sim_tensor_map){SIM_TENSOR_MAP_MARK,
                                P(o->data),
                                {(u64)inner, (u64)rows, 2},
-                               {(u64)pitch * 2, (u64)(rows * pitch) * 2},
-                               {64, 64, 1},
-                               2,
+                               {(u64)pitch * size, (u64)(rows * pitch) * size},
+                               {(u16)(128 / size), 64, 1},
+                               (u8)size,
                                3,
                                1};
 }
 
 static double element(const operand *o, int line, int k) {
+    const char *at;
+    u32 bits;
+    u16 half;
+    float f;
     if (line >= o->lines || k >= o->k)
         return 0;
-    return format_value(o->is_bf16 ? &bf16 : &f16, o->data[place(o, line, k)]);
+    at = o->data + place(o, line, k) * (size_t)bytes_of(o->type);
+    if (o->type == TF32) {
+        memcpy(&bits, at, sizeof bits);
+        bits &= ~(u32)0x1fff;
+        memcpy(&f, &bits, sizeof f);
+        return (double)f;
+    }
+    memcpy(&half, at, sizeof half);
+    return format_value(o->type == BF16 ? &bf16 : &f16, half);
 }
 
 static void check_product(exec *e, size_t number) {
     const product *p = &products[number];
     char name[32];
     operand a, b;
-    int wrong = 0;
-    /* 60 of the 64 rows exist, 50 of the 64 k, all columns but 3 */
-    make_operand(&a, 68, 66, p->across_a, p->is_bf16);
-    make_operand(&b, p->n + 5, 66, p->across_b, p->is_bf16);
+    int wrong = 0, depth = 128 / bytes_of(p->type);
+    /* 60 of the 64 rows exist, all but 14 of k, all columns but 3 */
+    make_operand(&a, 68, depth + 2, p->across_a, p->type);
+    make_operand(&b, p->n + 5, depth + 2, p->across_b, p->type);
     float *d = exec_buffer((size_t)(128 * p->n / 2) * 4);
     snprintf(name, sizeof name, "product%zu", number);
     if (!run(
@@ -262,7 +305,7 @@ static void check_product(exec *e, size_t number) {
             int row = thread / 32 * 16 + thread % 32 / 4 + (i % 4 < 2 ? 0 : 8);
             int column = i / 4 * 8 + thread % 4 * 2 + i % 2;
             double sum = 0;
-            for (int k = 0; k < 64; k++)
+            for (int k = 0; k < depth; k++)
                 sum += element(&a, 8 + row, 16 + k) * element(&b, 8 + column, 16 + k);
             wrong += d[thread * p->n / 2 + i] != sum;
         }
@@ -272,8 +315,8 @@ static void check_product(exec *e, size_t number) {
 static void check_mistake(exec *e, mistake wrong, const char *message) {
     char name[32];
     operand a, b;
-    make_operand(&a, 68, 66, products[6].across_a, products[6].is_bf16);
-    make_operand(&b, products[6].n + 5, 66, products[6].across_b, products[6].is_bf16);
+    make_operand(&a, 68, 66, products[6].across_a, products[6].type);
+    make_operand(&b, products[6].n + 5, 66, products[6].across_b, products[6].type);
     float *d = exec_buffer(128 * 32 * 4);
     a.map->mark -= wrong == NO_MAP;
     a.map->rank -= wrong == OTHER_AXES;

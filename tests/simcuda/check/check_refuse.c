@@ -14,8 +14,11 @@ static const struct {
     const char *instruction, *why;
 } refused[] = {
     {"wgmma.fence;", "the form"},
-    {"wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%r0, %r1, %r2, %r3}, %w0, %w1, %q0, 1, "
+    {"wgmma.mma_async.sync.aligned.m64n8k16.f32.tf32.tf32 {%r0, %r1, %r2, %r3}, %w0, %w1, %q0, 1, "
      "1;",
+     "the shape"},
+    {"wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%r0, %r1, %r2, %r3}, %w0, %w1, %q0, 1, "
+     "1, 0, 0;",
      "the shape"},
     {"setmaxnreg.inc.sync.aligned.u32 20;", "number of registers"},
     {"tex.2d.v4.f32.s32 {%r0, %r1, %r2, %r3}, [t, {%r4, %r5}];", "PTX line"},
