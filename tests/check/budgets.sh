@@ -12,8 +12,9 @@
 # Also sorts by the width of keys, parts of long softmax rows, groups of mixed dtypes.
 # Raised by 50 KB of the header: buckets in several runs, copies by threads, reports of partial
 # loads took 8 KB, and the rest is what is left for the next change.
-HEADER=3450000 # bytes of devtensor.h; the aim is 2300000
-TEXT=1460000   # bytes of text at -O2; the aim is 1000000
+# Raised by 20 KB and 20 KB: float32 products by wgmma (17 KB), files that survive failures.
+HEADER=3470000 # bytes of devtensor.h; the aim is 2300000
+TEXT=1480000   # bytes of text at -O2; the aim is 1000000
 AVX2=254       # functions of the ISA target, one for each elementwise row and float type,
 AVX512=272     # and one for each family of kernels
 
