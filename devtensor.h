@@ -29585,7 +29585,7 @@ typedef struct dvti_kpack {
 	const void *from[2];
 	void *to[2];
 	int64_t lines[2], line_stride[2], k_stride[2]; /* of `from`, in elements */
-	int64_t jobs[2];                               /* tiles of 32 lines and 32 of k */
+	int64_t jobs[2];                               /* tiles of 64 lines and 32 of k */
 	int64_t k, pitch;                              /* pitch: elements of a line of `to` */
 	int64_t ndim, dim[8], batch[2][8];             /* batch axes: extents, strides */
 	unsigned *special;                             /* as in dvti_kmatmul */
@@ -35503,10 +35503,11 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[2409], end[1];
+    char part0[2467], end[1];
 } dvti_cuda_text_matmul_pack_cu = {
 "#line 1 \"matmul_pack.cu\"\n"
 "#line 10\n"
+"#define LINES 64\n"
 "#define TILE 32\n"
 "#define TILE_ROWS 8\n\n"
 "#if D == DVT_F32\n"
@@ -35532,21 +35533,22 @@ static const struct {
 "}\n\n\n\n"
 "extern \"C\" __global__ void __launch_bounds__(TILE * TILE_ROWS)\n"
 	"dvti_matmul_pack(const dvti_kpack p) {\n"
-	"__shared__ dvti_pack_element tile[TILE][TILE + 1];\n"
+	"__shared__ dvti_pack_element tile[LINES][TILE + 1];\n"
 	"const int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE;\n"
 	"const int64_t across = dvti_quotient(p.k + TILE - 1, (int64_t)TILE);\n"
 	"for (int64_t job = blockIdx.x; job < p.jobs[0] + p.jobs[1]; job += gridDim.x) {\n"
 		"const int side = job >= p.jobs[0];\n"
 		"const int64_t own = job - side * p.jobs[0], lines = p.lines[side];\n"
 		"const int64_t band = dvti_quotient(own, across), k = (own - band * across) * TILE;\n"
-		"const int64_t bands = dvti_quotient(lines + TILE - 1, (int64_t)TILE);\n"
-		"const int64_t matrix = dvti_quotient(band, bands), line = (band - matrix * bands) * TILE;\n"
+		"const int64_t bands = dvti_quotient(lines + LINES - 1, (int64_t)LINES);\n"
+		"const int64_t matrix = dvti_quotient(band, bands), line = (band - matrix * bands) * LINES;\n"
 		"const dvti_pack_element *from =\n"
 			"(const dvti_pack_element *)p.from[side] + dvti_pack_matrix(p, side, matrix);\n"
 		"const bool along_k = p.k_stride[side] == 1;\n"
 "#pragma unroll\n"
-		"for (int i = 0; i < TILE; i += TILE_ROWS) {\n"
-			"const int to_line = along_k ? y + i : x, to_k = along_k ? x : y + i;\n"
+		"for (int i = 0; i < LINES; i += TILE_ROWS) {\n"
+			"const int to_line = along_k ? y + i : x + i / TILE * TILE;\n"
+			"const int to_k = along_k ? x : y + i % TILE;\n"
 			"if (line + to_line < lines && k + to_k < p.k)\n"
 				"tile[to_line][to_k] = from[(line + to_line) * p.line_stride[side] +\n"
 										   "(k + to_k) * p.k_stride[side]];\n"
@@ -35555,7 +35557,7 @@ static const struct {
 		"dvti_pack_element *to =\n"
 			"(dvti_pack_element *)p.to[side] + (matrix * PARTS * lines + line) * p.pitch + k + x;\n"
 "#pragma unroll\n"
-		"for (int i = y; i < TILE; i += TILE_ROWS)\n"
+		"for (int i = y; i < LINES; i += TILE_ROWS)\n"
 			"if (line + i < lines && k + x < p.k) {\n"
 				"const dvti_pack_element v = tile[i][x], high = dvti_pack_round(v);\n"
 				"to[i * p.pitch] = high;\n"
@@ -43785,7 +43787,7 @@ static dvt_status dvti_cuda_mm_pack(dvti_cuda_gpu *gpu, const dvti_launch *launc
 		args.line_stride[b] = from.line_stride;
 		args.k_stride[b] = from.k_stride;
 		args.pitch = to.line_stride;
-		args.jobs[b] = dvti_cuda_pack_matrices(plan, &from) * ((from.lines - 1) / 32 + 1) *
+		args.jobs[b] = dvti_cuda_pack_matrices(plan, &from) * ((from.lines - 1) / 64 + 1) *
 					   ((p->k - 1) / 32 + 1);
 		memcpy(args.batch[b], from.batch, sizeof args.batch[b]);
 	}

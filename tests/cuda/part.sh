@@ -63,10 +63,11 @@ gpu() { # the tests of one file, against cpu()'s reference loops; a real GPU run
     [ -z "$ON_GPU" ] || export DVT_TEST_FULL=1
     [ "$1" != matmul_wgmma ] || export SIMCUDA_CC=90
     script "cuda/test_gpu_$1.c" "$LIBRARY_BUILD/cuda/tests" "test_gpu_$1.c"
-    # Another order of warps that wait for each other.
+    # Another order of warps that wait for each other: tiles of each kind, whose ring wraps around.
     [ -n "$ON_GPU" ] || [ "$1" != matmul_wgmma ] ||
         script "cuda/test_gpu_$1.c, in random order" env SIMCUDA_POLICY=random SIMCUDA_SEED=5 \
-            "$LIBRARY_BUILD/cuda/tests" "test_gpu_$1.c"
+            "$LIBRARY_BUILD/cuda/tests" gpu_matmul_wgmma_every_layout gpu_matmul_wgmma_wide_tiles \
+            gpu_matmul_wgmma_float32_errors
 }
 
 units() { # the unit tests whose behavior depends on the kind of GPU

@@ -151,7 +151,7 @@ typedef struct dvti_kpack {
     const void *from[2];
     void *to[2];
     int64_t lines[2], line_stride[2], k_stride[2]; /* of `from`, in elements */
-    int64_t jobs[2];                               /* tiles of 32 lines and 32 of k */
+    int64_t jobs[2];                               /* tiles of 64 lines and 32 of k */
     int64_t k, pitch;                              /* pitch: elements of a line of `to` */
     int64_t ndim, dim[8], batch[2][8];             /* batch axes: extents, strides */
     unsigned *special;                             /* as in dvti_kmatmul */

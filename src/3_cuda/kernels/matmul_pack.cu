@@ -7,8 +7,9 @@
    least 2^60, set `special`: a rest of infinity is NaN, and products of parts could overflow where
    the product does not. */
 
-#define TILE 32
-#define TILE_ROWS 8 /* of threads; each moves TILE / TILE_ROWS elements */
+#define LINES 64 /* of a tile */
+#define TILE 32  /* of k */
+#define TILE_ROWS 8 /* of threads; each moves LINES / TILE_ROWS elements */
 
 #if D == DVT_F32
 typedef float dvti_pack_element;
@@ -37,25 +38,26 @@ __device__ inline int64_t dvti_pack_matrix(const dvti_kpack &p, int side, int64_
     return at;
 }
 
-/* A job is a tile of 32 lines and 32 of k. It is read along the memory of `from`, and written along
+/* A job is a tile of 64 lines and 32 of k. It is read along the memory of `from`, and written along
    k. */
 extern "C" __global__ void __launch_bounds__(TILE * TILE_ROWS)
     dvti_matmul_pack(const dvti_kpack p) {
-    __shared__ dvti_pack_element tile[TILE][TILE + 1];
+    __shared__ dvti_pack_element tile[LINES][TILE + 1];
     const int x = (int)threadIdx.x % TILE, y = (int)threadIdx.x / TILE;
     const int64_t across = dvti_quotient(p.k + TILE - 1, (int64_t)TILE);
     for (int64_t job = blockIdx.x; job < p.jobs[0] + p.jobs[1]; job += gridDim.x) {
         const int side = job >= p.jobs[0];
         const int64_t own = job - side * p.jobs[0], lines = p.lines[side];
         const int64_t band = dvti_quotient(own, across), k = (own - band * across) * TILE;
-        const int64_t bands = dvti_quotient(lines + TILE - 1, (int64_t)TILE);
-        const int64_t matrix = dvti_quotient(band, bands), line = (band - matrix * bands) * TILE;
+        const int64_t bands = dvti_quotient(lines + LINES - 1, (int64_t)LINES);
+        const int64_t matrix = dvti_quotient(band, bands), line = (band - matrix * bands) * LINES;
         const dvti_pack_element *from =
             (const dvti_pack_element *)p.from[side] + dvti_pack_matrix(p, side, matrix);
         const bool along_k = p.k_stride[side] == 1;
 #pragma unroll
-        for (int i = 0; i < TILE; i += TILE_ROWS) {
-            const int to_line = along_k ? y + i : x, to_k = along_k ? x : y + i;
+        for (int i = 0; i < LINES; i += TILE_ROWS) {
+            const int to_line = along_k ? y + i : x + i / TILE * TILE;
+            const int to_k = along_k ? x : y + i % TILE;
             if (line + to_line < lines && k + to_k < p.k)
                 tile[to_line][to_k] = from[(line + to_line) * p.line_stride[side] +
                                            (k + to_k) * p.k_stride[side]];
@@ -64,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE_ROWS)
         dvti_pack_element *to =
             (dvti_pack_element *)p.to[side] + (matrix * PARTS * lines + line) * p.pitch + k + x;
 #pragma unroll
-        for (int i = y; i < TILE; i += TILE_ROWS)
+        for (int i = y; i < LINES; i += TILE_ROWS)
             if (line + i < lines && k + x < p.k) {
                 const dvti_pack_element v = tile[i][x], high = dvti_pack_round(v);
                 to[i * p.pitch] = high;

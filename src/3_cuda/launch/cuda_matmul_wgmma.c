@@ -228,7 +228,7 @@ static dvt_status dvti_cuda_mm_pack(dvti_cuda_gpu *gpu, const dvti_launch *launc
         args.line_stride[b] = from.line_stride;
         args.k_stride[b] = from.k_stride;
         args.pitch = to.line_stride;
-        args.jobs[b] = dvti_cuda_pack_matrices(plan, &from) * ((from.lines - 1) / 32 + 1) *
+        args.jobs[b] = dvti_cuda_pack_matrices(plan, &from) * ((from.lines - 1) / 64 + 1) *
                        ((p->k - 1) / 32 + 1);
         memcpy(args.batch[b], from.batch, sizeof args.batch[b]);
     }
