@@ -30269,6 +30269,9 @@ DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function);
 DVTI_FN dvt_status dvti_cuda_usable(dvti_cuda_gpu *gpu, const char *function);
 /* Locks the gpu and makes its context current; fails as dvti_cuda_lock does. */
 DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed);
+/* The same without an error, for callers that nobody could tell it: false, and no lock, for a gpu
+   that is lost or of the parent process. They run during exit and in forked children as well. */
+DVTI_FN bool dvti_cuda_begin_quietly(dvti_cuda_gpu *gpu, bool *pushed);
 DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed);
 /* Converts a result to a status; sets the error unless it is OK. An error that ends the context is
    kept, with the operations that may have caused it. */
@@ -40206,6 +40209,17 @@ DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pus
 	return false;
 }
 
+DVTI_FN bool dvti_cuda_begin_quietly(dvti_cuda_gpu *gpu, bool *pushed) {
+	*pushed = false;
+	if (gpu->process != dvti_process_id())
+		return false;
+	dvti_mutex_lock(&gpu->lock);
+	if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, pushed) == DVTI_CU_OK)
+		return true;
+	dvti_mutex_unlock(&gpu->lock);
+	return false;
+}
+
 DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 	dvti_cuda_leave(pushed);
 	dvti_mutex_unlock(&gpu->lock);
@@ -40425,18 +40439,13 @@ static dvt_status dvti_cuda_mark_elapsed(dvti_device *device, const char *functi
 	return status;
 }
 
-/* Also called for a lost GPU, in a forked child and during exit, where it calls no driver. */
 DVTI_FN void dvti_cuda_mark_drop(dvti_device *device, void *mark) {
 	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-	bool pushed = false;
-	if (gpu->process != dvti_process_id())
+	bool pushed;
+	if (!dvti_cuda_begin_quietly(gpu, &pushed))
 		return;
-	dvti_mutex_lock(&gpu->lock);
-	if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
-		dvti_cuda()->cuEventDestroy_v2(mark);
-		dvti_cuda_leave(pushed);
-	}
-	dvti_mutex_unlock(&gpu->lock);
+	dvti_cuda()->cuEventDestroy_v2(mark);
+	dvti_cuda_end(gpu, pushed);
 }
 
 /* Waits without the lock, which the caller holds. */
@@ -41269,18 +41278,13 @@ static dvt_status dvti_cuda_pin(dvti_device *device, const char *function, int64
 	return status;
 }
 
-/* Also called for a lost GPU, in a forked child and during exit, where it calls no driver. */
 static void dvti_cuda_unpin(dvti_device *device, void *block) {
 	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-	bool pushed = false;
-	if (gpu->process != dvti_process_id())
+	bool pushed;
+	if (!dvti_cuda_begin_quietly(gpu, &pushed))
 		return;
-	dvti_mutex_lock(&gpu->lock);
-	if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
-		dvti_cuda_failed_quietly(gpu, "cuMemFreeHost", dvti_cuda()->cuMemFreeHost(block));
-		dvti_cuda_leave(pushed);
-	}
-	dvti_mutex_unlock(&gpu->lock);
+	dvti_cuda_failed_quietly(gpu, "cuMemFreeHost", dvti_cuda()->cuMemFreeHost(block));
+	dvti_cuda_end(gpu, pushed);
 }
 
 static dvt_status dvti_cuda_pinned_upload(dvti_device *device, void *dst, const void *src,
@@ -45455,23 +45459,19 @@ static dvt_status dvti_cuda_borrow(dvti_device *device, const char *function, co
 static void dvti_cuda_settle_borrowed(dvti_device *device, const void *at, int64_t bytes) {
 	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
 	dvti_cu_result result;
-	bool pushed = false;
-	if (gpu->process != dvti_process_id())
+	bool pushed;
+	if (!dvti_cuda_begin_quietly(gpu, &pushed))
 		return;
-	dvti_mutex_lock(&gpu->lock);
-	if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
-		result = dvti_cuda_touch(gpu, at, bytes, true);
-		if (result == DVTI_CU_OK) {
-			dvti_mutex_unlock(&gpu->lock);
-			result = dvti_cuda_drain(gpu);
-			dvti_mutex_lock(&gpu->lock);
-		}
-		if (result == DVTI_CU_OK)
-			dvti_cuda_time_send(gpu);
-		dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", result);
-		dvti_cuda_leave(pushed);
+	result = dvti_cuda_touch(gpu, at, bytes, true);
+	if (result == DVTI_CU_OK) {
+		dvti_mutex_unlock(&gpu->lock);
+		result = dvti_cuda_drain(gpu);
+		dvti_mutex_lock(&gpu->lock);
 	}
-	dvti_mutex_unlock(&gpu->lock);
+	if (result == DVTI_CU_OK)
+		dvti_cuda_time_send(gpu);
+	dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", result);
+	dvti_cuda_end(gpu, pushed);
 }
 
 /* ---- work ---- */

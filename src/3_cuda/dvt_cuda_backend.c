@@ -157,23 +157,19 @@ static dvt_status dvti_cuda_borrow(dvti_device *device, const char *function, co
 static void dvti_cuda_settle_borrowed(dvti_device *device, const void *at, int64_t bytes) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     dvti_cu_result result;
-    bool pushed = false;
-    if (gpu->process != dvti_process_id())
+    bool pushed;
+    if (!dvti_cuda_begin_quietly(gpu, &pushed))
         return;
-    dvti_mutex_lock(&gpu->lock);
-    if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
-        result = dvti_cuda_touch(gpu, at, bytes, true);
-        if (result == DVTI_CU_OK) {
-            dvti_mutex_unlock(&gpu->lock);
-            result = dvti_cuda_drain(gpu);
-            dvti_mutex_lock(&gpu->lock);
-        }
-        if (result == DVTI_CU_OK)
-            dvti_cuda_time_send(gpu);
-        dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", result);
-        dvti_cuda_leave(pushed);
+    result = dvti_cuda_touch(gpu, at, bytes, true);
+    if (result == DVTI_CU_OK) {
+        dvti_mutex_unlock(&gpu->lock);
+        result = dvti_cuda_drain(gpu);
+        dvti_mutex_lock(&gpu->lock);
     }
-    dvti_mutex_unlock(&gpu->lock);
+    if (result == DVTI_CU_OK)
+        dvti_cuda_time_send(gpu);
+    dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", result);
+    dvti_cuda_end(gpu, pushed);
 }
 
 /* ---- work ---- */

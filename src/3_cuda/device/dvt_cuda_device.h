@@ -192,6 +192,9 @@ DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function);
 DVTI_FN dvt_status dvti_cuda_usable(dvti_cuda_gpu *gpu, const char *function);
 /* Locks the gpu and makes its context current; fails as dvti_cuda_lock does. */
 DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed);
+/* The same without an error, for callers that nobody could tell it: false, and no lock, for a gpu
+   that is lost or of the parent process. They run during exit and in forked children as well. */
+DVTI_FN bool dvti_cuda_begin_quietly(dvti_cuda_gpu *gpu, bool *pushed);
 DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed);
 /* Converts a result to a status; sets the error unless it is OK. An error that ends the context is
    kept, with the operations that may have caused it. */

@@ -220,6 +220,17 @@ DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pus
     return false;
 }
 
+DVTI_FN bool dvti_cuda_begin_quietly(dvti_cuda_gpu *gpu, bool *pushed) {
+    *pushed = false;
+    if (gpu->process != dvti_process_id())
+        return false;
+    dvti_mutex_lock(&gpu->lock);
+    if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, pushed) == DVTI_CU_OK)
+        return true;
+    dvti_mutex_unlock(&gpu->lock);
+    return false;
+}
+
 DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
     dvti_cuda_leave(pushed);
     dvti_mutex_unlock(&gpu->lock);

@@ -85,18 +85,13 @@ static dvt_status dvti_cuda_mark_elapsed(dvti_device *device, const char *functi
     return status;
 }
 
-/* Also called for a lost GPU, in a forked child and during exit, where it calls no driver. */
 DVTI_FN void dvti_cuda_mark_drop(dvti_device *device, void *mark) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-    bool pushed = false;
-    if (gpu->process != dvti_process_id())
+    bool pushed;
+    if (!dvti_cuda_begin_quietly(gpu, &pushed))
         return;
-    dvti_mutex_lock(&gpu->lock);
-    if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
-        dvti_cuda()->cuEventDestroy_v2(mark);
-        dvti_cuda_leave(pushed);
-    }
-    dvti_mutex_unlock(&gpu->lock);
+    dvti_cuda()->cuEventDestroy_v2(mark);
+    dvti_cuda_end(gpu, pushed);
 }
 
 /* Waits without the lock, which the caller holds. */

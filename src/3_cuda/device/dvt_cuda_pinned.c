@@ -22,18 +22,13 @@ static dvt_status dvti_cuda_pin(dvti_device *device, const char *function, int64
     return status;
 }
 
-/* Also called for a lost GPU, in a forked child and during exit, where it calls no driver. */
 static void dvti_cuda_unpin(dvti_device *device, void *block) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-    bool pushed = false;
-    if (gpu->process != dvti_process_id())
+    bool pushed;
+    if (!dvti_cuda_begin_quietly(gpu, &pushed))
         return;
-    dvti_mutex_lock(&gpu->lock);
-    if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK) {
-        dvti_cuda_failed_quietly(gpu, "cuMemFreeHost", dvti_cuda()->cuMemFreeHost(block));
-        dvti_cuda_leave(pushed);
-    }
-    dvti_mutex_unlock(&gpu->lock);
+    dvti_cuda_failed_quietly(gpu, "cuMemFreeHost", dvti_cuda()->cuMemFreeHost(block));
+    dvti_cuda_end(gpu, pushed);
 }
 
 static dvt_status dvti_cuda_pinned_upload(dvti_device *device, void *dst, const void *src,
