@@ -347,7 +347,7 @@ static void check_float32(dvt_array *product_of, dvt_array *a, dvt_array *b, dou
 /* Ragged extents; operands that are transposed, reversed, or have several batch axes, of which one
    is shared. */
 static void check_copies(int parts, double far) {
-    const int64_t n = few() ? 140 : 2900, k = few() ? 201 : 300, m = few() ? 150 : 2800;
+    const int64_t n = few() ? 140 : 1001, k = few() ? 201 : 301, m = few() ? 150 : 1003;
     DVT_SCOPE {
         dvt_array *a = random_on_gpu(DVT_SHAPE(2, 2, n, k), DVT_F32);
         dvt_array *b = random_on_gpu(DVT_SHAPE(2, 1, k, m), DVT_F32);
@@ -384,7 +384,7 @@ static double error_of(dvt_array *a, dvt_array *b, dvt_array *exact, dvt_array *
 DVT_TEST(gpu_matmul_wgmma_float32_errors) {
     NEEDS_WGMMA;
     DVT_SCOPE {
-        const int64_t n = few() ? 140 : 2048, k = few() ? 330 : 4096;
+        const int64_t n = few() ? 140 : 1000, k = few() ? 330 : 600;
         dvt_array *a = random_on_gpu(DVT_SHAPE(n, k), DVT_F32);
         dvt_array *b = random_on_gpu(DVT_SHAPE(k, n), DVT_F32);
         dvt_array *x = dvt_astype(dvt_copyto(a, dvt_cpu()), DVT_F64);
@@ -406,7 +406,7 @@ DVT_TEST(gpu_matmul_wgmma_float32_special) {
     NEEDS_WGMMA;
     for (i = -1; i < COUNT_OF(special); i++)
         DVT_SCOPE {
-            const int64_t n = few() ? 140 : 2048, k = few() ? 210 : 512;
+            const int64_t n = few() ? 140 : 1000, k = few() ? 210 : 300;
             dvt_array *a = random_on_gpu(DVT_SHAPE(n, k), DVT_F32), *fused;
             dvt_array *b = random_on_gpu(DVT_SHAPE(k, n), DVT_F32), *out;
             if (i >= 0)
@@ -451,7 +451,7 @@ DVT_TEST(gpu_matmul_wgmma_float32_splits) {
 
 /* 16-bit floats whose rows begin anywhere. */
 DVT_TEST(gpu_matmul_wgmma_unaligned) {
-    const int64_t n = few() ? 200 : 2001, k = 65, m = few() ? 251 : 2003;
+    const int64_t n = few() ? 200 : 1201, k = 65, m = few() ? 251 : 1203;
     NEEDS_WGMMA;
     check_integers_in(n, k, m, DVT_BF16, 0, 1);
     CHECK(loaded(WGMMA, DVT_BF16 | 1 << 5 | 1 << 6 | 1 << 7) ||
