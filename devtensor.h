@@ -29964,6 +29964,12 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least);
    (launch/cuda_batch_norm.c). The first returns the bytes of workspace. */
 DVTI_FN int64_t dvti_cuda_plan_row_sums(const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_row_sums(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+/* Adds the `parts` arrays of the result's size at the beginning of the workspace, in float64
+   (launch/cuda_reduce.c). The first returns the bytes of workspace, with those of the arrays. */
+DVTI_FN int64_t dvti_cuda_plan_part_sums(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										 dvt_dtype dtype, int64_t parts);
+DVTI_FN dvt_status dvti_cuda_part_sums(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+									   dvt_dtype dtype, int64_t parts);
 
 /* ---- the CUDA column of the kernel table ---- */
 /* The launch has at least one element of output. */
@@ -33225,7 +33231,7 @@ static const struct {
     char part0[4059], part1[4088], part2[2344], end[1];
 } dvti_cuda_text_conv_cu = {
 "#line 1 \"conv.cu\"\n"
-"#line 24\n"
+"#line 25\n"
 "#if TILED\n"
 "#define THREADS (BM / TM * (BN / TN))\n"
 "#define LEFT (BM * BK / THREADS)\n"
@@ -33316,7 +33322,7 @@ static const struct {
 "template <int N> struct alignas(N * sizeof(C)) dvti_pack { C v[N]; };\n"
 "#define MOST (16 / (int)sizeof(C))\n"
 "#define PACK(n) ((n) < MOST ? (n) : MOST)\n"
-"#line 133\n"
+"#line 134\n"
 "__device__ inline int dvti_pack_position(int i, int thread, int threads, int pack) {\n"
 	"return (i / pack * threads + thread) * pack + i % pack;\n"
 "}\n\n"
@@ -42222,12 +42228,19 @@ static void dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu, const dvti_launch *
 /* ---- launches ---- */
 DVTI_PLAN_FITS(dvti_cuda_conv_plan)
 
+/* Returns the dtype of sums. */
+static dvt_dtype dvti_cuda_conv_sums(const dvti_cuda_conv_plan *plan) {
+	return plan->dtype == DVT_F64 ? DVT_F64 : DVT_F32;
+}
+
 DVTI_FN int64_t dvti_cuda_plan_conv(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
 	dvti_cuda_conv_plan *plan = (dvti_cuda_conv_plan *)(void *)&launch->plan;
-	int64_t each;
 	dvti_cuda_conv_plan_of(gpu, launch, plan);
-	each = plan->dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
-	return plan->args.parts > 1 ? plan->args.parts * plan->args.size * each : 0;
+	if (plan->args.parts == 1)
+		return 0;
+	if (plan->op == DVTI_CUDA_CONV_WEIGHT)
+		return dvti_cuda_plan_part_sums(gpu, launch, dvti_cuda_conv_sums(plan), plan->args.parts);
+	return plan->args.parts * plan->args.size * dvt_dtype_size(dvti_cuda_conv_sums(plan));
 }
 
 static dvti_cuda_program dvti_cuda_conv_program(const dvti_cuda_conv_plan *plan) {
@@ -42246,8 +42259,12 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 							 &plan.args, sizeof plan.args);
 	if (status != DVT_OK || plan.args.parts == 1)
 		return status;
-	/* All operations share one program of SUM, with 64-bit positions. The sum is limited by memory,
-       so they cost no time. */
+	/* A gradient of weights has few results and up to 264 parts: too few threads for SUM. Training
+       has the program already, because gradients of biases are such sums. */
+	if (plan.op == DVTI_CUDA_CONV_WEIGHT)
+		return dvti_cuda_part_sums(gpu, launch, dvti_cuda_conv_sums(&plan), plan.args.parts);
+	/* Both others share one program of SUM, with 64-bit positions. The sum is limited by memory, so
+       they cost no time. */
 	plan.mma = false;
 	plan.how = DVTI_CUDA_CONV_SUM;
 	plan.op = DVTI_CUDA_CONV_FORWARD;
@@ -44646,6 +44663,44 @@ DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *lau
 		return 0;
 	dvti_cuda_reduce_plan_of(launch, r);
 	return r->split ? r->args.n_kept * r->args.n_chunks * 16 : 0;
+}
+
+/* ---- sums of parts ---- */
+/* Describes the sum of `parts` arrays, one after another in the workspace, as a launch. */
+static dvti_launch dvti_cuda_part_sums_of(const dvti_launch *launch, dvt_dtype dtype,
+										  int64_t parts) {
+	const int64_t size = dvti_cuda_view_size(&launch->out[0]);
+	dvti_launch sum = *launch;
+	sum.op = DVTI_OP_sum;
+	sum.n_in = sum.n_out = 1;
+	sum.i[0] = 1;
+	sum.f[0] = (double)parts;
+	sum.in[0].data = launch->workspace;
+	sum.in[0].dtype = dtype;
+	sum.in[0].ndim = 2;
+	sum.in[0].dim[0] = sum.in[0].stride[1] = sum.out[0].dim[0] = size;
+	sum.in[0].dim[1] = parts;
+	sum.in[0].stride[0] = sum.out[0].stride[0] = 1;
+	sum.out[0].ndim = 1;
+	return sum;
+}
+
+static int64_t dvti_cuda_part_bytes(const dvti_launch *launch, dvt_dtype dtype, int64_t parts) {
+	return (parts * dvti_cuda_view_size(&launch->out[0]) * dvt_dtype_size(dtype) + 15) / 16 * 16;
+}
+
+DVTI_FN int64_t dvti_cuda_plan_part_sums(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										 dvt_dtype dtype, int64_t parts) {
+	dvti_launch sum = dvti_cuda_part_sums_of(launch, dtype, parts);
+	return dvti_cuda_part_bytes(launch, dtype, parts) + dvti_cuda_plan_reduce(gpu, &sum);
+}
+
+DVTI_FN dvt_status dvti_cuda_part_sums(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+									   dvt_dtype dtype, int64_t parts) {
+	dvti_launch sum = dvti_cuda_part_sums_of(launch, dtype, parts);
+	sum.workspace = (char *)launch->workspace + dvti_cuda_part_bytes(launch, dtype, parts);
+	dvti_cuda_plan_reduce(gpu, &sum);
+	return dvti_cuda_reduce(gpu, &sum);
 }
 
 #undef DVTI_CUDA_BLOCKS

@@ -255,6 +255,12 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least);
    (launch/cuda_batch_norm.c). The first returns the bytes of workspace. */
 DVTI_FN int64_t dvti_cuda_plan_row_sums(const dvti_launch *launch);
 DVTI_FN dvt_status dvti_cuda_row_sums(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+/* Adds the `parts` arrays of the result's size at the beginning of the workspace, in float64
+   (launch/cuda_reduce.c). The first returns the bytes of workspace, with those of the arrays. */
+DVTI_FN int64_t dvti_cuda_plan_part_sums(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                         dvt_dtype dtype, int64_t parts);
+DVTI_FN dvt_status dvti_cuda_part_sums(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                       dvt_dtype dtype, int64_t parts);
 
 /* ---- the CUDA column of the kernel table ---- */
 /* The launch has at least one element of output. */

@@ -70,6 +70,13 @@ gpu() { # the tests of one file, against cpu()'s reference loops; a real GPU run
             gpu_matmul_wgmma_float32_errors
 }
 
+processors() { # those of a large GPU; the tests of wgmma need its compute capability too
+    export SIMCUDA_SMS=132 DEVTENSOR_ISA=reference
+    script "cuda/132 multiprocessors" "$LIBRARY_BUILD/cuda/tests"
+    script "cuda/132 multiprocessors, wgmma" env SIMCUDA_CC=90 "$LIBRARY_BUILD/cuda/tests" \
+        test_gpu_matmul_wgmma.c
+}
+
 units() { # the unit tests whose behavior depends on the kind of GPU
     set -- copies trainer autograd_device blocks_batch_norm views print random core_ arrays_ \
         conv2d_virtual unary_null_and_devices
@@ -115,8 +122,7 @@ simcuda-*)
     ;;
 gpu-*) gpu "${part#gpu-}" ;;
 headers | cache | compile | units) $part ;;
-processors) needs_simulator && script "cuda/132 multiprocessors" env SIMCUDA_SMS=132 \
-    DEVTENSOR_ISA=reference "$LIBRARY_BUILD/cuda/tests" ;;
+processors) needs_simulator && processors ;;
 # What differs on a GPU are kernels, which other parts test. DVT_TEST_FULL=1 or a GPU runs the rest.
 gradients) computed_on_gpu test_gradients.c test_gradients_conv.c \
     ${ON_GPU:+$more_gradients} ${DVT_TEST_FULL:+$more_gradients} ;;

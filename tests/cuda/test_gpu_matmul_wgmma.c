@@ -184,12 +184,14 @@ DVT_TEST(gpu_matmul_wgmma_every_layout) {
     check_mma(few() ? 250 : 1280, 40, few() ? 130 : 1275, DVT_BF16, 1);
 }
 
-/* Tiles of 128x256. More tiles than blocks, and more stages than the ring has. */
+/* Tiles of 128x256: nearly one for each multiprocessor, then more tiles than blocks, and more
+   stages than the ring has. */
 DVT_TEST(gpu_matmul_wgmma_wide_tiles) {
     int layout;
     NEEDS_WGMMA;
     for (layout = 1; layout < 3; layout++) {
-        check_integers(few() ? 300 : 1536, 130, few() ? 251 : 3070, DVT_F16, layout);
+        int64_t rows = 128 * (dvti_cuda_physical_gpus[0].processors / 12);
+        check_integers(few() ? 300 : rows, 130, few() ? 251 : 3070, DVT_F16, layout);
         check_loaded(DVT_F16, 1, layout);
     }
     check_integers(few() ? 260 : 2000, few() ? 330 : 130, few() ? 780 : 5000, DVT_F16, 2);
@@ -199,13 +201,9 @@ DVT_TEST(gpu_matmul_wgmma_wide_tiles) {
 DVT_TEST(gpu_matmul_wgmma_splits) {
     product q;
     NEEDS_WGMMA;
-    q = plain_product(DVT_BF16, 120, 2000, 128);
+    q = few() ? plain_product(DVT_BF16, 120, 2000, 128) : plain_product(DVT_BF16, 500, 8000, 504);
     q.cc = 90;
     q.processors = dvti_cuda_physical_gpus[0].processors;
-    if (!few()) {
-        q.n = q.m = 500;
-        q.k = 20000;
-    }
     CHECK(on_wgmma(q) && plan_of(q).args.splits > 1);
     check_integers(q.n, q.k, q.m, DVT_BF16, 0);
 }

@@ -14,7 +14,8 @@
    FORWARD and DATA: one thread per result, 256 in a block. WEIGHT: one block per row, channel, 9
    taps and part; its threads loop over the pixels.
 
-   SUM: adds the parts; one thread per result, 256 in a block.
+   SUM: adds the parts of FORWARD and DATA, which are few; one thread per result, 256 in a block.
+   Those of WEIGHT are many for few results: reduce.cu adds them.
 
    Numerics: fused multiply-add in float32 (float64 for float64), in ascending k, then the bias.
 

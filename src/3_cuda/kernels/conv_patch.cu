@@ -20,8 +20,8 @@
 
    Launch: one block for BM x BN results of one group, phase and part of the sum: block = ((((phase,
    group), part), column tile), row tile). The row tile changes fastest, so that concurrent blocks
-   share the patches. If there are too few tiles to fill a GPU, the sum is cut into parts. The
-   kernel SUM adds the partial results in order: the same bits on every run, no atomics.
+   share the patches. If there are too few tiles to fill a GPU, the sum is cut into parts. A second
+   kernel adds the partial results in a fixed order: the same bits on every run, no atomics.
 
    Variant: D the dtype, OP, WIDE (64-bit positions), MMA (tensor cores), TILED. */
 

@@ -331,12 +331,19 @@ static void dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu, const dvti_launch *
 /* ---- launches ---- */
 DVTI_PLAN_FITS(dvti_cuda_conv_plan)
 
+/* Returns the dtype of sums. */
+static dvt_dtype dvti_cuda_conv_sums(const dvti_cuda_conv_plan *plan) {
+    return plan->dtype == DVT_F64 ? DVT_F64 : DVT_F32;
+}
+
 DVTI_FN int64_t dvti_cuda_plan_conv(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
     dvti_cuda_conv_plan *plan = (dvti_cuda_conv_plan *)(void *)&launch->plan;
-    int64_t each;
     dvti_cuda_conv_plan_of(gpu, launch, plan);
-    each = plan->dtype == DVT_F64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
-    return plan->args.parts > 1 ? plan->args.parts * plan->args.size * each : 0;
+    if (plan->args.parts == 1)
+        return 0;
+    if (plan->op == DVTI_CUDA_CONV_WEIGHT)
+        return dvti_cuda_plan_part_sums(gpu, launch, dvti_cuda_conv_sums(plan), plan->args.parts);
+    return plan->args.parts * plan->args.size * dvt_dtype_size(dvti_cuda_conv_sums(plan));
 }
 
 static dvti_cuda_program dvti_cuda_conv_program(const dvti_cuda_conv_plan *plan) {
@@ -355,8 +362,12 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
                              &plan.args, sizeof plan.args);
     if (status != DVT_OK || plan.args.parts == 1)
         return status;
-    /* All operations share one program of SUM, with 64-bit positions. The sum is limited by memory,
-       so they cost no time. */
+    /* A gradient of weights has few results and up to 264 parts: too few threads for SUM. Training
+       has the program already, because gradients of biases are such sums. */
+    if (plan.op == DVTI_CUDA_CONV_WEIGHT)
+        return dvti_cuda_part_sums(gpu, launch, dvti_cuda_conv_sums(&plan), plan.args.parts);
+    /* Both others share one program of SUM, with 64-bit positions. The sum is limited by memory, so
+       they cost no time. */
     plan.mma = false;
     plan.how = DVTI_CUDA_CONV_SUM;
     plan.op = DVTI_CUDA_CONV_FORWARD;

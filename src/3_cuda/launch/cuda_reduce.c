@@ -177,4 +177,42 @@ DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *lau
     return r->split ? r->args.n_kept * r->args.n_chunks * 16 : 0;
 }
 
+/* ---- sums of parts ---- */
+/* Describes the sum of `parts` arrays, one after another in the workspace, as a launch. */
+static dvti_launch dvti_cuda_part_sums_of(const dvti_launch *launch, dvt_dtype dtype,
+                                          int64_t parts) {
+    const int64_t size = dvti_cuda_view_size(&launch->out[0]);
+    dvti_launch sum = *launch;
+    sum.op = DVTI_OP_sum;
+    sum.n_in = sum.n_out = 1;
+    sum.i[0] = 1;
+    sum.f[0] = (double)parts;
+    sum.in[0].data = launch->workspace;
+    sum.in[0].dtype = dtype;
+    sum.in[0].ndim = 2;
+    sum.in[0].dim[0] = sum.in[0].stride[1] = sum.out[0].dim[0] = size;
+    sum.in[0].dim[1] = parts;
+    sum.in[0].stride[0] = sum.out[0].stride[0] = 1;
+    sum.out[0].ndim = 1;
+    return sum;
+}
+
+static int64_t dvti_cuda_part_bytes(const dvti_launch *launch, dvt_dtype dtype, int64_t parts) {
+    return (parts * dvti_cuda_view_size(&launch->out[0]) * dvt_dtype_size(dtype) + 15) / 16 * 16;
+}
+
+DVTI_FN int64_t dvti_cuda_plan_part_sums(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                         dvt_dtype dtype, int64_t parts) {
+    dvti_launch sum = dvti_cuda_part_sums_of(launch, dtype, parts);
+    return dvti_cuda_part_bytes(launch, dtype, parts) + dvti_cuda_plan_reduce(gpu, &sum);
+}
+
+DVTI_FN dvt_status dvti_cuda_part_sums(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                       dvt_dtype dtype, int64_t parts) {
+    dvti_launch sum = dvti_cuda_part_sums_of(launch, dtype, parts);
+    sum.workspace = (char *)launch->workspace + dvti_cuda_part_bytes(launch, dtype, parts);
+    dvti_cuda_plan_reduce(gpu, &sum);
+    return dvti_cuda_reduce(gpu, &sum);
+}
+
 #undef DVTI_CUDA_BLOCKS

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Runs compiling.c on the driver that does nothing and a double of NVRTC that waits. A GPU that is
-# locked during a compilation would never be free: the program would not end. Then runs order.c on
-# the simulated driver: what is queued during a compilation must not hide the kernel from waits.
+# locked during a compilation would never be free: the program would not end. With a double that
+# does not wait, programs.c counts the programs of LeNet's first step. Then runs order.c on the
+# simulated driver: what is queued during a compilation must not hide the kernel from waits.
 # Environment: BUILD, LIBRARY_BUILD, CC, LIBRARY, LIBS, SIM (the directory of the simulated driver).
 . tests/lib.sh
 : "${CC:=cc}" "${LIBS:=-lm -ldl -lpthread}" "${LIBRARY:=$LIBRARY_BUILD/devtensor.o}" \
@@ -14,12 +15,16 @@ try "waiting_nvrtc.c compiles" $CC -std=gnu11 -O1 -Wall -Wextra -Wno-unused-para
     -shared -fPIC tests/cuda/compiling/waiting_nvrtc.c -o "$work/libnvrtc.so" $LIBS
 try "compiling.c compiles" $CC -std=gnu11 -O1 -I. tests/cuda/compiling/compiling.c $LIBRARY \
     -o "$work/compiling" $LIBS
-said=$(env DEVTENSOR_CUDA_PATH="$PWD/$work/libcuda.so.1" DEVTENSOR_CACHE=0 \
-    DEVTENSOR_NVRTC_PATH="$PWD/$work/libnvrtc.so" timeout 120 "$work/compiling" 2>&1)
-code=$?
-if [ "$code-$said" = 0-ok ]; then pass; else
-    fail "compiling while others use the GPU" "exit code $code: $said"
-fi
+try "programs.c compiles" $CC -std=gnu11 -O1 -I. tests/cuda/compiling/programs.c $LIBRARY \
+    -o "$work/programs" $LIBS
+without_gpu() { # NAME PROGRAM
+    said=$(env DEVTENSOR_CUDA_PATH="$PWD/$work/libcuda.so.1" DEVTENSOR_CACHE=0 \
+        DEVTENSOR_NVRTC_PATH="$PWD/$work/libnvrtc.so" timeout 120 "$work/$2" 2>&1)
+    code=$?
+    if [ "$code-$said" = 0-ok ]; then pass; else fail "$1" "exit code $code: $said"; fi
+}
+without_gpu "compiling while others use the GPU" compiling
+without_gpu "the programs of LeNet's first step" programs
 
 # ---- the order of work that is queued after a compilation ----
 if [ ! -f "$SIM/libcuda.so.1" ]; then

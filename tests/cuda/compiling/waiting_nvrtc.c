@@ -1,12 +1,13 @@
 /* An NVRTC whose compilations of kernels wait for waiting_nvrtc_end, and then fail. Short
-   programs, which test whether NVRTC works, compile at once. */
+   programs, which test whether NVRTC works, compile at once. After waiting_nvrtc_never all do, to
+   images that a driver that does nothing can load. */
 #include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static int waiting, ended;
+static int waiting, ended, never;
 
 /* Returns when a compilation waits. */
 void waiting_nvrtc_begun(void);
@@ -27,11 +28,17 @@ void waiting_nvrtc_end(void) {
     pthread_mutex_unlock(&lock);
 }
 
+void waiting_nvrtc_never(void);
+
+void waiting_nvrtc_never(void) {
+    never = 1;
+}
+
 int nvrtcCompileProgram(void *program, int n, const char *const *options);
 
 int nvrtcCompileProgram(void *program, int n, const char *const *options) {
     (void)n, (void)options;
-    if (program != &lock)
+    if (program != &lock || never)
         return 0;
     pthread_mutex_lock(&lock);
     waiting = 1;
@@ -81,13 +88,27 @@ int nvrtcDestroyProgram(void **program) {
     return 0;
 }
 
+int nvrtcGetCUBINSize(void *program, size_t *bytes);
+
+int nvrtcGetCUBINSize(void *program, size_t *bytes) {
+    (void)program;
+    *bytes = 4;
+    return never ? 0 : 1;
+}
+
+int nvrtcGetCUBIN(void *program, char *image);
+
+int nvrtcGetCUBIN(void *program, char *image) {
+    (void)program;
+    memset(image, 0, 4);
+    return never ? 0 : 1;
+}
+
 #define NOTHING(name, arguments)                                                                   \
     int name arguments;                                                                            \
     int name arguments {                                                                           \
         return 1;                                                                                  \
     }
-NOTHING(nvrtcGetCUBINSize, (void *program, size_t *bytes))
-NOTHING(nvrtcGetCUBIN, (void *program, char *image))
 NOTHING(nvrtcGetPTXSize, (void *program, size_t *bytes))
 NOTHING(nvrtcGetPTX, (void *program, char *text))
 
