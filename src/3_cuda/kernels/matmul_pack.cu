@@ -51,29 +51,39 @@ extern "C" __global__ void __launch_bounds__(TILE * TILE_ROWS)
         const int64_t band = dvti_quotient(own, across), k = (own - band * across) * TILE;
         const int64_t bands = dvti_quotient(lines + LINES - 1, (int64_t)LINES);
         const int64_t matrix = dvti_quotient(band, bands), line = (band - matrix * bands) * LINES;
-        const dvti_pack_element *from =
-            (const dvti_pack_element *)p.from[side] + dvti_pack_matrix(p, side, matrix);
+        const int line_end = lines - line < LINES ? (int)(lines - line) : LINES,
+                  k_end = p.k - k < TILE ? (int)(p.k - k) : TILE;
         const bool along_k = p.k_stride[side] == 1;
+        const int64_t line_step = p.line_stride[side], k_step = p.k_stride[side];
+        const int64_t step = TILE_ROWS * (along_k ? line_step : k_step);
+        const int64_t turn = along_k ? step : TILE * (line_step - k_step) + step;
+        const dvti_pack_element *from = (const dvti_pack_element *)p.from[side] +
+                                        dvti_pack_matrix(p, side, matrix) +
+                                        (line + (along_k ? y : x)) * line_step +
+                                        (k + (along_k ? x : y)) * k_step;
 #pragma unroll
         for (int i = 0; i < LINES; i += TILE_ROWS) {
             const int to_line = along_k ? y + i : x + i / TILE * TILE;
             const int to_k = along_k ? x : y + i % TILE;
-            if (line + to_line < lines && k + to_k < p.k)
-                tile[to_line][to_k] = from[(line + to_line) * p.line_stride[side] +
-                                           (k + to_k) * p.k_stride[side]];
+            if (to_line < line_end && to_k < k_end)
+                tile[to_line][to_k] = *from;
+            from += (i + TILE_ROWS) % TILE ? step : turn;
         }
         __syncthreads();
-        dvti_pack_element *to =
-            (dvti_pack_element *)p.to[side] + (matrix * PARTS * lines + line) * p.pitch + k + x;
+        dvti_pack_element *to = (dvti_pack_element *)p.to[side] +
+                                (matrix * PARTS * lines + line + y) * p.pitch + k + x;
+        const int64_t down = TILE_ROWS * p.pitch, rest = lines * p.pitch;
 #pragma unroll
-        for (int i = y; i < LINES; i += TILE_ROWS)
-            if (line + i < lines && k + x < p.k) {
+        for (int i = y; i < LINES; i += TILE_ROWS, to += down)
+            if (i < line_end && x < k_end) {
                 const dvti_pack_element v = tile[i][x], high = dvti_pack_round(v);
-                to[i * p.pitch] = high;
+                *to = high;
 #if PARTS == 2
-                to[(lines + i) * p.pitch] = dvti_pack_round(__fsub_rn(v, high));
+                to[rest] = dvti_pack_round(__fsub_rn(v, high));
                 if (dvti_pack_special(v))
                     *p.special = 1;
+#else
+                (void)rest;
 #endif
             }
         __syncthreads();
