@@ -321,11 +321,15 @@ clean:
 	rm -rf build
 
 # The object gets the time when its compilation began: a header that was written during the
-# compilation is newer, and the object is compiled again.
+# compilation is newer, and the object is compiled again. tests/compile reads the warnings, because
+# some need an optimizing compiler, which takes a minute.
+WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wvla
 $B/devtensor.o: tests/implementation.c devtensor.h Makefile
 	@mkdir -p $(@D)
 	@touch $@.began
-	$(COMPILE) $(FLAGS) $(FORM) -Itests -MMD -MP -c $< -o $@
+	$(COMPILE) $(FLAGS) $(if $(filter release,$(config)),$(WARNINGS)) $(FORM) -Itests -MMD -MP \
+		-c $< -o $@ 2>$@.warnings || { cat $@.warnings; exit 1; }
+	@cat $@.warnings
 	@touch -r $@.began $@
 
 SHARED = $B/$(if $(filter Windows_NT,$(OS)),devtensor.dll,libdevtensor.$(if \

@@ -106,11 +106,20 @@ static void check_operand(const bounds_call *call, int k, char *at, const char *
                        which, k);
 }
 
+/* Draws without dvt_test_random, whose numbers are the operands' on every machine. */
+static int draw_pair(void) {
+    static uint32_t state;
+    state = state * 1664525u + 1013904223u;
+    return (int)(state >> 29);
+}
+
 void bounds_check(const bounds_call *call) {
     static char values[BOUNDS_MOST][CAPACITY / 4], results[BOUNDS_MOST][CAPACITY / 4];
     static const dvti_simd *target[4];
     static int targets;
     void *at[BOUNDS_MOST];
+    const bool sampled = EMULATED;
+    const int pair = draw_pair();
     int k, which;
     int64_t i;
     for (k = 0; k < call->operands; k++) {
@@ -128,6 +137,8 @@ void bounds_check(const bounds_call *call) {
         targets = dvti_simd_targets(target); /* cpuid takes longer than a kernel */
     for (i = 0; i < PLACES * targets; i++) {
         which = (int)(i % PLACES);
+        if (sampled && which > 1 && which % 8 != pair)
+            continue;
         for (k = 0; k < call->operands; k++) {
             at[k] = place(call, k, which);
             put(&call->operand[k], k, (char *)at[k], values[k]);

@@ -37,8 +37,8 @@ bounds_operand *bounds_reads(bounds_call *call, dvt_dtype dtype, int64_t n);
 bounds_operand *bounds_writes(bounds_call *call, dvt_dtype dtype, int64_t n, int64_t results);
 
 /* Runs the call with every operand at the end of memory, at its beginning, and at 16 distances, in
-   elements, from a multiple of 64 bytes. The distances differ between operands. Random values are
-   between -4 and 4. */
+   elements, from a multiple of 64 bytes. The distances differ between operands. Under an emulator
+   each call draws two of the distances. Random values are between -4 and 4. */
 void bounds_check(const bounds_call *call);
 
 /* Reports the results since the last report, for bits.h. */

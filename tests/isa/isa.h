@@ -7,6 +7,10 @@
 #include "dvt_test.h"
 #include <sys/mman.h>
 
+/* Under an emulator tests of many combinations take a sample, because machines with the processor
+   run them all. DVT_TEST_FULL=1: all of them. */
+#define EMULATED (getenv("DVT_TEST_EMULATED") != NULL && !IN_FULL)
+
 /* Runs the statement for each ISA target; `target` is a const dvti_simd *. */
 #define FOR_EACH_TARGET(statement)                                                                 \
     do {                                                                                           \

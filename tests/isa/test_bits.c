@@ -139,7 +139,8 @@ static void check_family(const char *name, family of) {
     uint64_t first = 0, hash = 0;
     bool have_first = false;
     int threads;
-    for (threads = 1; threads <= 3; threads++)
+    /* A machine that is not emulated has compared the bits of 1, 2 and 3 threads. */
+    for (threads = EMULATED ? 3 : 1; threads <= 3; threads++)
         FOR_EACH_TARGET({
             CHECK(dvt_set_cpu_isa(target->name) == DVT_OK &&
                   dvt_set_num_threads(threads) == DVT_OK);

@@ -222,7 +222,7 @@ static void check_shapes(const int64_t (*shapes)[3], int count, int layouts) {
     for (d = 0; d < 2; d++)
         for (s = 0; s < count; s++)
             for (i = 0; i < 4; i++)
-                if (layouts >> i & 1)
+                if (layouts >> i & 1 && !(EMULATED && layouts == 15 && (d + s + i) % 3))
                     check_product(g, dtypes[d], (layout)(i % 2), (layout)(i / 2), 1, false, false,
                                   shapes[s][0], shapes[s][1], shapes[s][2], (s + i) % 2 == 1);
     for (i = 0; i < 3; i++)
@@ -421,7 +421,7 @@ DVT_TEST(products_of_bytes_are_exact) {
     for (i = 0; i < 3; i++)
         g[i] = guard_new(1 << 19);
     for (d = 0; d < 6; d++)
-        for (s = 0; s < (int)(sizeof shapes / sizeof *shapes); s++)
+        for (s = EMULATED ? d % 2 : 0; s < DVTI_LENGTH(shapes); s += EMULATED ? 2 : 1)
             for (i = 0; i < 2; i++)
                 check_bytes(g, dtypes[d], (layout)(draw() % LAYOUTS), (layout)(draw() % LAYOUTS),
                             s % 3 ? 1 : 2, shapes[s][0], shapes[s][1], shapes[s][2], i);

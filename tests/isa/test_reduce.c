@@ -282,7 +282,7 @@ DVT_TEST(isa_reduces_columns) {
     int r, c;
     for (r = 0; r < 9; r++)
         for (c = 0; c < 10; c++) {
-            if (rows[r] > 100 && c % 5 != r % 5)
+            if ((rows[r] > 100 && c % 5 != r % 5) || (EMULATED && (r + 2 * c) % 3 != 2))
                 continue;
             dim[0] = columns[c];
             dim[1] = rows[r];

@@ -202,6 +202,8 @@ DVT_TEST(isa_cumulative_sums) {
     for (d = 0; d < 5; d++)
         for (i = 0; i < 8; i++)
             for (backwards = 0; backwards < 2; backwards++) {
+                if (EMULATED && (d + i + backwards) % 3)
+                    continue;
                 check_scan(dtypes[d], 1, lengths[i], 1, backwards);
                 check_scan(dtypes[d], 7, DVTI_MIN(lengths[i], 5000), 1, backwards);
                 check_scan(dtypes[d], 23, DVTI_MIN(lengths[i], 5000), 1, backwards);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the tests of the ISA targets on 64-bit ARM, NEON and plain C, under an emulator. Skips the
-# slowest tests, because ARM machines run them in `make test`; DVT_TEST_FULL=1 runs them too.
+# slowest tests and takes samples in others, because ARM machines run them in `make test`;
+# DVT_TEST_FULL=1 runs them too.
 . tests/lib.sh
 CROSS=${CROSS:-aarch64-linux-gnu-gcc}
 EMULATOR=${EMULATOR:-qemu-aarch64}
@@ -54,6 +55,7 @@ if [ -z "${DVT_TEST_FULL:-}" ]; then
         skip "neon/$name" "it takes too long under an emulator; DVT_TEST_FULL=1"
     done
 fi
+export DVT_TEST_EMULATED=1 # see tests/isa/isa.h
 script neon env DVT_TEST_BITS="$D/bits.emulated" "$EMULATOR" "$D/tests" $names
 
 # Compares with the bits of this machine's processor, if its tests have been built.

@@ -56,6 +56,8 @@ if ! build >"$D/build.log" 2>&1; then
     finish
     exit 1
 fi
+# Saved files are synced. Wine finds the directory on the current drive.
+[ -n "${TMPDIR:-}" ] || [ ! -w /dev/shm ] || export TMPDIR=/dev/shm
 run() { # lines of the output end in CR LF
     "$EMULATOR" "$D/tests.exe" >"$D/tests.log" 2>&1
     code=$?
