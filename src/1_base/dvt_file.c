@@ -69,6 +69,10 @@ DVTI_FN bool dvti_fd_seek(int fd, int64_t at) {
     return _lseeki64(fd, at, SEEK_SET) == at;
 }
 
+DVTI_FN bool dvti_fd_cut(int fd, int64_t bytes) {
+    return _chsize_s(fd, bytes) == 0 && dvti_fd_seek(fd, bytes);
+}
+
 #else
 
 #define dvti_fd_call_open(path, flags, mode) open((path), (flags) | O_CLOEXEC | O_NOCTTY, (mode))
@@ -236,6 +240,10 @@ DVTI_FN int dvti_fd_duplicate(int fd) {
 
 DVTI_FN bool dvti_fd_seek(int fd, int64_t at) {
     return (int64_t)lseek(fd, (off_t)at, SEEK_SET) == at;
+}
+
+DVTI_FN bool dvti_fd_cut(int fd, int64_t bytes) {
+    return ftruncate(fd, (off_t)bytes) == 0 && dvti_fd_seek(fd, bytes);
 }
 
 #undef DVTI_LINKS_MOST

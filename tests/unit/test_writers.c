@@ -1,6 +1,10 @@
 /* Writers of IDX, CIFAR, GGUF and of models in several safetensors files: bytes, what their readers
    get back, refusals. */
 #include "dvt_golden.h"
+#if !defined(DEVTENSOR_NO_FILES)
+#include <signal.h>
+#include <sys/resource.h>
+#endif
 
 #define LIST(dtype, n, ...)                                                                        \
     dvt_astype(DVT_ARRAY(double, DVT_SHAPE(n), dvt_cpu(), __VA_ARGS__), dtype)
@@ -228,14 +232,70 @@ DVT_TEST(safetensors_shards_are_written) {
     dvt_clear_error();
     CHECK_INT(dvt_save_safetensors_shards("m.safetensors", arrays, names, 4, NULL, 9),
               DVT_ERR_VALUE);
-    error_has("expected a name that ends with .safetensors.index.json");
+    error_has("expected NAME.safetensors.index.json, where NAME is not empty");
     CHECK_INT(dvt_save_safetensors_shards(".safetensors.index.json", arrays, names, 4, NULL, 9),
               DVT_ERR_VALUE);
+    dvt_clear_error();
+    CHECK_INT(dvt_save_safetensors_shards("a:b.safetensors.index.json", arrays, names, 4, NULL, 9),
+              DVT_ERR_VALUE);
+    dvt_clear_error();
+    CHECK_INT(dvt_save_safetensors_shards("\xe9.safetensors.index.json", arrays, names, 4, NULL, 9),
+              DVT_ERR_NAME); /* JSON could not name its files */
     dvt_clear_error();
     CHECK_INT(dvt_save_safetensors_shards(path, arrays, NULL, 4, NULL, 9), DVT_ERR_NULL_ARGUMENT);
     dvt_clear_error();
     CHECK_INT(dvt_save_safetensors_shards(NULL, arrays, names, 4, NULL, 9), DVT_ERR_NULL_ARGUMENT);
     dvt_clear_error();
+    CHECK(remove(path) == 0);
+}
+
+/* Limits the size of files, as a full disk does; 0: no limit. */
+static void limit_files(rlim_t bytes) {
+    struct rlimit limit;
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit.rlim_cur = bytes ? bytes : limit.rlim_max;
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+/* Checks that both arrays of the model have that value. */
+static void model_is(const char *path, double value) {
+    dvt_array_list *list = dvt_load_arrays(path, dvt_cpu());
+    CHECK(list != NULL);
+    CHECK_CLOSE(dvt_item_at(dvt_array_list_at(list, 0), DVT_SHAPE(0)), value, 0);
+    CHECK_CLOSE(dvt_item_at(dvt_array_list_at(list, 1), DVT_SHAPE(0)), value, 0);
+}
+
+/* A call that fails keeps the older model, whenever it finds the error. */
+DVT_TEST(safetensors_shards_replace_all_or_nothing) {
+    static const char *const names[] = {"a", "b"}, *const latin[] = {"a", "\xe9"};
+    static const char *const reserved[] = {"a", "__metadata__"}, *const odd[] = {"key", NULL};
+    char path[600], shard[700];
+    dvt_array *old[2], *new[2];
+    int i;
+    snprintf(path, sizeof path, "%s", golden_temporary("all.safetensors.index.json"));
+    for (i = 0; i < 2; i++) {
+        old[i] = dvt_full(DVT_SHAPE(10), 1, DVT_F32, dvt_cpu());
+        new[i] = dvt_full(DVT_SHAPE(i ? 10000 : 10), 2, DVT_F32, dvt_cpu());
+    }
+    CHECK_INT(dvt_save_safetensors_shards(path, old, names, 2, NULL, 40), DVT_OK);
+    CHECK_ERROR(dvt_save_safetensors_shards(path, new, latin, 2, NULL, 40), DVT_ERR_NAME);
+    model_is(path, 1);
+    CHECK_ERROR(dvt_save_safetensors_shards(path, new, reserved, 2, NULL, 40), DVT_ERR_NAME);
+    model_is(path, 1);
+    CHECK_ERROR(dvt_save_safetensors_shards(path, new, names, 2, odd, 40), DVT_ERR_VALUE);
+    model_is(path, 1);
+    limit_files(20000);
+    CHECK_ERROR(dvt_save_safetensors_shards(path, new, names, 2, NULL, 40), DVT_ERR_IO);
+    limit_files(0);
+    model_is(path, 1);
+    CHECK_INT(dvt_save_safetensors_shards(path, new, names, 2, NULL, 40), DVT_OK);
+    model_is(path, 2);
+    for (i = 1; i <= 2; i++) {
+        snprintf(shard, sizeof shard, "%.*s-%05d-of-00002.safetensors",
+                 (int)(strlen(path) - strlen(".safetensors.index.json")), path, i);
+        CHECK(remove(shard) == 0);
+    }
     CHECK(remove(path) == 0);
 }
 
