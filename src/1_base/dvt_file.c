@@ -296,6 +296,8 @@ static int dvti_fd_open(const char *path, int flags, int mode, dvti_fd_info *inf
     if (fd >= 0 && !dvti_fd_stat(fd, info)) {
         int error = errno;
         (void)dvti_fd_close(fd);
+        if (flags == DVTI_FD_CREATE)
+            remove(path);
         errno = error;
         return -1;
     }

@@ -140,6 +140,9 @@ DVTI_FN bool dvti_file_close(dvti_file_out *out, bool ok);
    files, the old last one is gone until all are replaced. */
 DVTI_FN dvt_status dvti_files_end(dvti_file_out *file, int n);
 
+/* Refuses a path that ends with .gz, for formats whose readers decompress. */
+DVTI_FN bool dvti_file_plain(const char *function, const char *path);
+
 /* Opens a file that readers may open while it grows: without buffer and rename. Replaces a file,
    and keeps links, devices and pipes. Returns a descriptor, or -1 with the error set. */
 DVTI_FN int dvti_live_open(const char *function, const char *path);

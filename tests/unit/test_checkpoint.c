@@ -225,6 +225,9 @@ DVT_TEST(checkpoint_refuses_another_run) {
     CHECK(strstr(dvt_error(), "net.weight is missing") != NULL);
     CHECK(strstr(dvt_error(), "net.0.weight is not in the net") != NULL);
     dvt_clear_error();
+    CHECK_INT(dvt_block_load(r.net, path, DVT_CONTEXTS(dvt_cpu())), DVT_ERR_NAME);
+    CHECK(strstr(dvt_error(), "is a checkpoint: call dvt_checkpoint_load, or map net.*") != NULL);
+    dvt_clear_error();
     CHECK_INT(dvt_checkpoint_load(NULL, path), DVT_ERR_NULL_ARGUMENT);
     dvt_clear_error();
     CHECK_INT(dvt_checkpoint_load(&c, "no_such.safetensors"), DVT_ERR_IO);

@@ -57,6 +57,10 @@ DVT_TEST(idx_is_written) {
     CHECK(begins(path, "00000c0100000002fffffffe00000102"));
     CHECK_INT(dvt_save_idx(path, dvt_zeros(DVT_SHAPE(0, 4), DVT_U8, dvt_cpu())), DVT_OK);
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_load_idx(path, dvt_cpu())), DVT_SHAPE(0, 4)));
+    CHECK_INT(dvt_save_idx("a.idx.gz", LIST(DVT_I32, 1, 1)), DVT_ERR_VALUE);
+    error_has("this writer does not compress");
+    CHECK_INT(dvt_save_csv("a.csv.GZ", LIST(DVT_I32, 1, 1), NULL), DVT_ERR_VALUE);
+    dvt_clear_error();
     CHECK_INT(dvt_save_idx(path, LIST(DVT_I64, 1, 1)), DVT_ERR_DTYPE);
     error_has("expected uint8, int8, int32, float32 or float64");
     CHECK_INT(dvt_save_idx(path, dvt_zeros(DVT_SCALAR, DVT_U8, dvt_cpu())), DVT_ERR_SHAPE);
@@ -155,15 +159,31 @@ DVT_TEST(gguf_is_written) {
     CHECK(remove(path) == 0);
 }
 
+/* What a reader returns can be written, also the alignment of the file that was read. */
+DVT_TEST(gguf_metadata_of_a_reader) {
+    static const char *const metadata[] = {"a", "1", "general.alignment", "64", "b", "2", NULL};
+    const char *path = golden_temporary("alignment.gguf"), *name = "a";
+    dvt_array *x = LIST(DVT_F32, 2, 1, 2);
+    dvt_array_list *list;
+    CHECK_INT(dvt_save_gguf(path, &x, &name, 1, metadata), DVT_OK);
+    list = dvt_load_gguf(path, dvt_cpu());
+    CHECK_VALUES(dvt_array_list_find(list, "a"), 0, 1, 2);
+    CHECK_STR(dvt_array_list_metadata(list, "a"), "1");
+    CHECK_STR(dvt_array_list_metadata(list, "b"), "2");
+    CHECK(dvt_array_list_metadata(list, "general.alignment") == NULL);
+    CHECK(remove(path) == 0);
+}
+
 DVT_TEST(gguf_writing_refuses) {
     static const char *const odd[] = {"key", NULL}, *const twice[] = {"k", "1", "k", "2", NULL};
-    static const char *const number[] = {"general.alignment", "64", NULL};
+    static const char *const header[] = {"GGUF.version", "3", NULL};
     static const char *const latin[] = {"k", "\xe9", NULL}, *const none[] = {"", "1", NULL};
     const char *path = golden_temporary("refused.gguf"), *name = "a", *empty = "";
     const char *same[] = {"a", "a"};
     char long_name[65];
     const char *too_long = long_name;
     dvt_array *x = LIST(DVT_F32, 2, 1, 2), *u8 = dvt_astype(x, DVT_U8);
+    dvt_array *no_elements = dvt_zeros(DVT_SHAPE(0, 2), DVT_F32, dvt_cpu());
     dvt_array *deep = dvt_reshape(x, DVT_SHAPE(1, 1, 1, 1, 2)), *both[2];
     FILE *f;
     memset(long_name, 'n', 64);
@@ -185,8 +205,10 @@ DVT_TEST(gguf_writing_refuses) {
     dvt_clear_error();
     CHECK_INT(dvt_save_gguf(path, &x, &name, 1, twice), DVT_ERR_NAME);
     dvt_clear_error();
-    CHECK_INT(dvt_save_gguf(path, &x, &name, 1, number), DVT_ERR_NAME);
-    dvt_clear_error();
+    CHECK_INT(dvt_save_gguf(path, &x, &name, 1, header), DVT_ERR_NAME);
+    error_has("no GGUF. in front");
+    CHECK_INT(dvt_save_gguf(path, &no_elements, &name, 1, NULL), DVT_ERR_SHAPE);
+    error_has("refuse arrays without elements");
     CHECK_INT(dvt_save_gguf(path, &x, &name, 1, latin), DVT_ERR_NAME);
     dvt_clear_error();
     CHECK_INT(dvt_save_gguf(path, &x, &name, 1, none), DVT_ERR_NAME);
