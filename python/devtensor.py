@@ -610,8 +610,8 @@ def _references(holder):
     return sys.getrefcount(holder[0])
 
 
-# Capsules have no destructor in Python: one may end while the exception of a consumer that refuses
-# the tensor is on its way, and a function of Python would lose that exception.
+# Capsules have no destructor in Python. It may run while the exception of a consumer that refuses
+# the tensor is on its way, and would lose that exception.
 _capsules, _ALONE = collections.deque(), _references([object()])
 atexit.register(_capsules.clear)
 

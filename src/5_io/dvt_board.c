@@ -31,8 +31,8 @@ struct dvt_board {
     int fd;
     int64_t bytes; /* of complete records */
     bool torn;     /* part of another record follows them */
-    double began; /* dvti_now() at `time` */
-    double time;  /* seconds since 1970 */
+    double began;  /* dvti_now() at `time` */
+    double time;   /* seconds since 1970 */
     dvti_crc crc;
 };
 

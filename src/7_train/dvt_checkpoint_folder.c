@@ -66,11 +66,11 @@ static bool dvti_kept_read(dvti_folder *f, dvti_kept *item, bool all) {
         all ? dvti_checkpoint_read(f->function, item->path)
             : dvti_list_load(f->function, item->path, dvt_cpu(), dvti_safetensors_notes);
     int64_t version = 0;
-    bool good = list && (all || (dvti_noted_number(list, DVTI_CHECKPOINT_FORMAT, DVT_I64,
-                                                   &version) &&
-                                 dvti_noted_number(list, "step", DVT_I64, &item->step) &&
-                                 dvti_noted_number(list, "epoch", DVT_I64, &item->epoch) &&
-                                 dvti_noted_number(list, "metric", DVT_F64, &item->metric)));
+    bool good =
+        list && (all || (dvti_noted_number(list, DVTI_CHECKPOINT_FORMAT, DVT_I64, &version) &&
+                         dvti_noted_number(list, "step", DVT_I64, &item->step) &&
+                         dvti_noted_number(list, "epoch", DVT_I64, &item->epoch) &&
+                         dvti_noted_number(list, "metric", DVT_F64, &item->metric)));
     const bool unreadable = !good && dvti_failure() == DVT_ERR_IO;
     dvt_scope_end(&scope);
     f->memory = f->memory || dvti_failure() == DVT_ERR_HOST_MEMORY;

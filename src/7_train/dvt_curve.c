@@ -12,7 +12,6 @@
 #define DVTI_CURVE_BOTTOM 364
 /* Lines with at most this many points show them as dots. */
 #define DVTI_CURVE_DOTS 50
-/* Larger values are not drawn: differences of such numbers overflow. */
 
 typedef struct dvti_series {
     char *name;
@@ -136,7 +135,7 @@ static dvti_scale dvti_scale_make(double low, double high) {
         low = DVTI_MAX(low - margin, -DBL_MAX);
         high = DVTI_MIN(high + margin, DBL_MAX);
     }
-    /* Halves are exact, and their differences do not overflow. */
+    /* Multiplying by 0.5 is exact, and such differences do not overflow. */
     scale.step = dvti_round_step((0.5 * high - 0.5 * low) / 3);
     scale.low = DVTI_MAX(floor(low / scale.step) * scale.step, -DBL_MAX);
     scale.ticks = (int)ceil((0.5 * high - 0.5 * scale.low) / (0.5 * scale.step) - 1e-9);
