@@ -96,12 +96,11 @@ DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arra
 DVT_API dvt_array_list *dvt_load_safetensors(const char *path, dvt_ctx ctx);
 /* Writes a model in several safetensors files and their index, `path`, which must end with
    .safetensors.index.json: m.safetensors.index.json gives m-00001-of-00003.safetensors and so on in
-   the same directory. A file has at most `bytes` of elements, or one array. Each gets the metadata,
-   which is lost if there are no arrays.
-   All files are complete on the disk before the first is renamed, so the old and the new model need
-   space. A failure before that keeps the older model. If files of the same names are replaced, the
-   old index is renamed first and the new one appears last: a failure in between, or a kill, leaves
-   no index, and never one that loads a mixture. Files of an older model in more parts stay.
+   the same directory. A file has at most `bytes` of elements, or one array. Each gets the metadata.
+   Without arrays there is no file for it. All files are on the disk before the first is renamed: a
+   failure until then keeps the older model. If older files are replaced, their index goes first and
+   the new one comes last. A later failure, or a kill, leaves no index rather than a mixture. Higher
+   numbered files of an older model stay.
    Errors as dvt_save_safetensors, also VALUE (the path), RANGE (bytes below 1). */
 DVT_API dvt_status dvt_save_safetensors_shards(const char *path, dvt_array *const *arrays,
                                                const char *const *names, int n,
@@ -109,11 +108,11 @@ DVT_API dvt_status dvt_save_safetensors_shards(const char *path, dvt_array *cons
 /* Write GGUF, version 3, and read version 2 or 3, little-endian, of tensors that are not quantized.
    Shapes are in row-major order: the reverse of the file's. `metadata` is NULL, or pairs of key and
    text and then a NULL. In files that are read, texts, numbers and bools become text ("true",
-   "1e-05"); arrays are left out. All metadata is written as text, so llama.cpp, which needs numbers,
-   does not load a model that was read and written again. general.alignment is not written.
-   Written are dtypes but uint8 and bool, at most 4 axes, at least one element, and names of at most
-   63 bytes, as ggml reads them. Errors also: NAME (names; keys that occur twice or begin with
-   "GGUF."; text that is not UTF-8), DTYPE, SHAPE, NULL_ARGUMENT, VALUE (metadata). */
+   "1e-05"); arrays are left out. Metadata is written as text, without general.alignment; llama.cpp
+   needs numbers, so it does not load a model that was read and written again. Written are dtypes
+   but uint8 and bool, at most 4 axes, at least one element, and names of at most 63 bytes, as ggml
+   reads them. Errors also: NAME (also keys that begin with "GGUF."), DTYPE, SHAPE, NULL_ARGUMENT,
+   VALUE (metadata). */
 DVT_API dvt_status dvt_save_gguf(const char *path, dvt_array *const *arrays,
                                  const char *const *names, int n, const char *const *metadata);
 DVT_API dvt_array_list *dvt_load_gguf(const char *path, dvt_ctx ctx);

@@ -57,8 +57,7 @@ DVTI_FN bool dvti_file_plain(const char *function, const char *path) {
     if (!path || !dvti_path_ends_with(path, ".gz"))
         return true;
     dvti_fail(DVT_ERR_VALUE,
-              "%s: \"%.300s\" ends with .gz, but this writer does not compress: leave the end out, "
-              "and run gzip on the file",
+              "%s: \"%.300s\" ends with .gz, but this writer does not compress: leave that out",
               function, path);
     return false;
 }

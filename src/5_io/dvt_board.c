@@ -30,7 +30,6 @@ struct dvt_board {
     char *path;
     int fd;
     int64_t bytes; /* of complete records */
-    bool torn;     /* part of another record follows them */
     double began;  /* dvti_now() at `time` */
     double time;   /* seconds since 1970 */
     dvti_crc crc;
@@ -93,13 +92,11 @@ static dvt_status dvti_board_write(const char *function, dvt_board *board, dvti_
     errno = 0;
     if (event->failed || record.failed)
         status = dvti_fail_memory(function, (int64_t)event->length * 2);
-    else if ((board->torn && !dvti_live_cut(board->fd, board->bytes)) ||
-             !dvti_live_write(board->fd, record.at, record.length)) {
-        status = dvti_live_failed(function, board->path, errno);
-        board->torn = !dvti_live_cut(board->fd, board->bytes);
-    } else {
-        board->torn = false;
+    else if (dvti_live_write(board->fd, record.at, record.length))
         board->bytes += (int64_t)record.length;
+    else {
+        status = dvti_live_failed(function, board->path, errno);
+        (void)dvti_live_cut(board->fd, board->bytes);
     }
     dvti_writer_free(&record);
     dvti_writer_free(event);

@@ -261,8 +261,8 @@ DVTI_FN dvt_status dvti_files_end(dvti_file_out *file, int n) {
         ok = dvti_file_hide(last, &hidden);
     for (i = 0; i < n; i++) {
         if (done && hidden)
-            file[i].advice = "other files were replaced, so their old index was removed: save "
-                             "all again";
+            file[i].advice =
+                "other files were replaced, so their old index was removed: save again";
         if (i == n - 1 && hidden && !done)
             (void)rename(hidden, last->target);
         status = dvti_file_end(&file[i], ok);

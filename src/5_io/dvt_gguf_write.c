@@ -33,12 +33,12 @@ static dvt_status dvti_gguf_check_array(const dvti_gguf_out *o, int i) {
     if (!dvti_has_elements(&x->shape))
         return dvti_fail(DVT_ERR_SHAPE,
                          "%s: array %d, \"%.100s\", is %s; readers of GGUF refuse arrays without "
-                         "elements: leave it out",
+                         "elements",
                          o->function, i, o->names[i], dvti_describe(x));
     return DVT_OK;
 }
 
-/* Elements are aligned by the default, whatever the file had that the metadata comes from. */
+/* The alignment is the default one. */
 static bool dvti_gguf_skips(const char *key) {
     return strcmp(key, "general.alignment") == 0;
 }
@@ -58,7 +58,7 @@ static dvt_status dvti_gguf_check(dvti_gguf_out *o) {
         if (!*key || strlen(key) > DVTI_GGUF_KEY || strncmp(key, "GGUF.", 5) == 0)
             status = dvti_fail(DVT_ERR_NAME,
                                "%s: the metadata has the key \"%.100s\"; expected 1 to %d bytes, "
-                               "and no GGUF. in front, which readers use for the header",
+                               "and no GGUF. in front",
                                o->function, key, DVTI_GGUF_KEY);
         o->skipped += dvti_gguf_skips(key);
     }

@@ -117,7 +117,7 @@ DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char 
     in->remaining = in->known ? info.size : DVTI_SOURCE_MOST;
     if (!dvti_source_buffered(in, dvti_source_pull_file))
         return false;
-    /* Files of /proc and /sys have content, but no size. An empty file becomes known here. */
+    /* Files of /proc have content, but no size. An empty file becomes known here. */
     if (info.regular && !in->known)
         (void)dvti_source_peek(in, 1);
     in->seekable = info.regular && in->known;

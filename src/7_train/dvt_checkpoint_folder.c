@@ -79,7 +79,7 @@ static bool dvti_kept_read(dvti_folder *f, dvti_kept *item, bool all) {
         dvti_log(DVT_LOG_WARNING,
                  "%s: '%.300s' %s; an older checkpoint is looked for. The reason: %s", f->function,
                  item->path, unreadable ? "cannot be read" : "is damaged",
-                 attempt.clean && *dvt_error() ? dvt_error() : "see messages of level debug");
+                 attempt.clean && *dvt_error() ? dvt_error() : "see level debug");
     dvti_attempt_end(&attempt);
     return good;
 }
@@ -138,9 +138,7 @@ static bool dvti_folder_newest(dvti_folder *f, char *path, size_t size) {
     if (f->memory)
         dvti_fail_memory(f->function, DVTI_SOURCE_PEEK);
     else if (i == f->count && f->unreadable)
-        dvti_fail(DVT_ERR_IO,
-                  "%s: no checkpoint of \"%.300s\" can be read; see the warnings, and check the "
-                  "permissions",
+        dvti_fail(DVT_ERR_IO, "%s: no checkpoint of \"%.300s\" can be read; the log says why",
                   f->function, f->folder);
     if (i == f->count || f->memory)
         return false;
