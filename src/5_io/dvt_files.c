@@ -248,7 +248,6 @@ static bool dvti_file_hide(dvti_file_out *out, char **name) {
            dvti_file_fail(out, "replaced", errno, dvti_file_advice);
 }
 
-/* One other file cannot mix with older ones. */
 DVTI_FN dvt_status dvti_files_end(dvti_file_out *file, int n) {
     dvti_file_out *last = &file[n - 1];
     char *hidden = NULL;

@@ -38,7 +38,6 @@ static dvt_status dvti_gguf_check_array(const dvti_gguf_out *o, int i) {
     return DVT_OK;
 }
 
-/* The alignment is the default one. */
 static bool dvti_gguf_skips(const char *key) {
     return strcmp(key, "general.alignment") == 0;
 }

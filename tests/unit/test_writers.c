@@ -140,7 +140,7 @@ DVT_TEST(gguf_is_written) {
                        "000000020000000000000001000000000000000000000000000000003e00c0"));
     for (i = 0; i < 7; i++)
         arrays[i] = dvt_astype(i % 2 ? dvt_transpose(x, DVT_AXES(2, 1, 0)) : x, dtypes[i]);
-    arrays[6] = dvt_zeros(DVT_SHAPE(0), DVT_I64, dvt_cpu());
+    arrays[6] = dvt_zeros(DVT_SCALAR, DVT_I64, dvt_cpu());
     CHECK_INT(dvt_save_gguf(path, arrays, names, 7, metadata), DVT_OK);
     list = dvt_load_gguf(path, dvt_cpu());
     CHECK_INT(dvt_array_list_len(list), 7);
