@@ -1583,8 +1583,8 @@ DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx);
 /* Write and read safetensors files. `metadata` is NULL, or pairs of key and text and then a NULL. A
    file keeps the order of the arrays. Reads every dtype of the library; 16-bit integers become
    int32, larger unsigned ones int64; 8-bit floats are refused. A path to the index of a model in
-   several files (.safetensors.index.json) reads them all. Errors also: NAME (names, or text that is
-   not UTF-8), NULL_ARGUMENT, VALUE (metadata). */
+   several files (.safetensors.index.json) reads them all. Errors also: NAME (names and keys that
+   occur twice, "__metadata__", text that is not UTF-8), NULL_ARGUMENT, VALUE (metadata). */
 DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arrays,
 										const char *const *names, int n,
 										const char *const *metadata);
@@ -1592,17 +1592,22 @@ DVT_API dvt_array_list *dvt_load_safetensors(const char *path, dvt_ctx ctx);
 /* Writes a model in several safetensors files and their index, `path`, which must end with
    .safetensors.index.json: m.safetensors.index.json gives m-00001-of-00003.safetensors and so on in
    the same directory. A file has at most `bytes` of elements, or one array. Each gets the metadata.
-   The index is written last; a failure before may have replaced files of the same names. Errors as
-   dvt_save_safetensors, also VALUE (the path), RANGE (bytes below 1). */
+   Without arrays there is no file for it. All files are on the disk before the first is renamed: a
+   failure until then keeps the older model. If older files are replaced, their index goes first and
+   the new one comes last. A later failure, or a kill, leaves no index rather than a mixture. Higher
+   numbered files of an older model stay.
+   Errors as dvt_save_safetensors, also VALUE (the path), RANGE (bytes below 1). */
 DVT_API dvt_status dvt_save_safetensors_shards(const char *path, dvt_array *const *arrays,
 											   const char *const *names, int n,
 											   const char *const *metadata, int64_t bytes);
 /* Write GGUF, version 3, and read version 2 or 3, little-endian, of tensors that are not quantized.
    Shapes are in row-major order: the reverse of the file's. `metadata` is NULL, or pairs of key and
    text and then a NULL. In files that are read, texts, numbers and bools become text ("true",
-   "1e-05"); arrays are left out. Written are dtypes but uint8 and bool, at most 4 axes, and names
-   of at most 63 bytes, as ggml reads them. Errors also: NAME, DTYPE, SHAPE, NULL_ARGUMENT, VALUE
-   (metadata). */
+   "1e-05"); arrays are left out. Metadata is written as text, without general.alignment; llama.cpp
+   needs numbers, so it does not load a model that was read and written again. Written are dtypes
+   but uint8 and bool, at most 4 axes, at least one element, and names of at most 63 bytes, as ggml
+   reads them. Errors also: NAME (also keys that begin with "GGUF."), DTYPE, SHAPE, NULL_ARGUMENT,
+   VALUE (metadata). */
 DVT_API dvt_status dvt_save_gguf(const char *path, dvt_array *const *arrays,
 								 const char *const *names, int n, const char *const *metadata);
 DVT_API dvt_array_list *dvt_load_gguf(const char *path, dvt_ctx ctx);
@@ -1614,7 +1619,8 @@ DVT_API dvt_array_list *dvt_load_arrays(const char *path, dvt_ctx ctx);
 DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
 								   const char *const *names, int n);
 /* Writes an IDX file of uint8, int8, int32, float32 or float64 with at least one axis. Errors also:
-   DTYPE, SHAPE (no axis), RANGE (an extent of 2^32 or more), NULL_ARGUMENT. */
+   DTYPE, SHAPE (no axis), RANGE (an extent of 2^32 or more), VALUE (a path that ends with .gz),
+   NULL_ARGUMENT. */
 DVT_API dvt_status dvt_save_idx(const char *path, dvt_array *x);
 /* Reads an IDX file, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64;
    16-bit integers become int32. */
@@ -1685,7 +1691,7 @@ DVT_API dvt_array_list *dvt_read_csv_columns(const void *data, size_t bytes,
 											 const dvt_csv_options *options, dvt_ctx ctx);
 /* Writes x, (rows, columns) or (rows), with the shortest digits that read back as the same elements
    of its dtype. column_names: one for each column, or NULL. Bools are 1 and 0. Errors: SHAPE (other
-   shapes, no elements). */
+   shapes, no elements), VALUE (a path that ends with .gz). */
 DVT_API dvt_status dvt_save_csv(const char *path, dvt_array *x, const char *const *column_names);
 
 /* ---- bytes ---- */
@@ -2400,9 +2406,10 @@ typedef struct dvt_block_cost {
 DVT_API dvt_status dvt_block_measure(dvt_block *net, dvt_shape input, dvt_block_cost *out);
 
 /* Writes the parameters with structural names ("0.weight"): as safetensors if the path ends with
-   .safetensors, as GGUF with .gguf, as .npz with .npz, else as MXNet's .params. Saves the average
-   of all copies: weights are equal on all contexts, running statistics differ. Copies: to host
-   memory.  Waits: yes. */
+   .safetensors, as GGUF with .gguf, as .npz with .npz, in small or capital letters, else as MXNet's
+   .params. Saves the average of all copies: weights are equal on all contexts, running statistics
+   differ. Copies: to host memory.  Waits: yes.  Errors: VALUE (.npy, .safetensors.index.json), and
+   those of that format. */
 DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path);
 
 /* Options of dvt_block_load_with. */
@@ -3204,15 +3211,17 @@ DVT_API dvt_status dvt_checkpoint_save(const dvt_checkpoint *c, const char *path
 DVT_API dvt_status dvt_checkpoint_load(dvt_checkpoint *c, const char *path);
 /* Finds the complete checkpoint of the directory that is furthest in training: by step, then epoch,
    then time. Writes its path and returns true. Returns false without an error if there is none, or
-   no directory. Damaged files are skipped, with a warning in the log.
-   Errors: RANGE (a longer path than `size`), memory. */
+   no directory. Files that are damaged or cannot be read are skipped, with a warning in the log.
+   Errors: IO (the directory, or no checkpoint in it, can be read), RANGE (a longer path than
+   `size`), memory. */
 DVT_API bool dvt_checkpoint_latest(const char *folder, char *path, size_t size);
 /* Saves to checkpoint-STEP.safetensors in a directory, which is created with its parents if it does
-   not exist. When the file is on the disk, deletes other files of this kind, except the n with the
-   best metrics: the largest, or the smallest. The file just saved always stays, for
-   dvt_checkpoint_latest. After a kill, the next call deletes what is left over, also temporary
-   files: let one process write to the directory. Errors: RANGE (n < 0), and those of
-   dvt_checkpoint_save. */
+   not exist. When the file is on the disk, deletes other checkpoints with such names, except the n
+   with the best metrics: the largest, or the smallest. The file just saved always stays, for
+   dvt_checkpoint_latest. Also deletes temporary files, .devtensor-*, whose process is not on this
+   machine or that have not changed for a day: let one machine write to the directory.
+   Errors: RANGE (n < 0), and those of dvt_checkpoint_save; IO also when the directory cannot be
+   listed. */
 DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char *folder, int n,
 											dvt_extreme best);
 /* ==== end dvt_checkpoint.h ==== */
@@ -3306,15 +3315,18 @@ DVT_API dvt_status dvt_confusion_save(dvt_array *matrix, const char *const *name
 typedef struct dvt_board dvt_board;
 /* Creates a new event file in the folder, which is created with its parents if it is missing. Each
    of the calls below adds an event, which readers of the file can see at once. `tag` is the name of
-   the series, "train/loss" for example.
-   Owns: the innermost scope; the end of the board closes the file. Errors: IO, NOT_BUILT. */
+   the series, "train/loss" for example. An event that cannot be written, on a full disk, leaves
+   nothing in the file.
+   Owns: the innermost scope; the end of the board closes the file. Errors: IO, NULL_ARGUMENT,
+   NOT_BUILT, memory; those below also NAME (a tag or text that is not UTF-8). */
 DVT_API dvt_board *dvt_board_new(const char *folder);
 /* Adds a number, as float32. */
 DVT_API dvt_status dvt_board_scalar(dvt_board *board, const char *tag, double value, int64_t step);
-/* Adds the histogram of x in 64 bins. Waits: yes. */
+/* Adds the histogram of x in 64 bins. Waits: yes. Errors also: those of dvt_histogram_of. */
 DVT_API dvt_status dvt_board_histogram(dvt_board *board, const char *tag, dvt_array *x,
 									   int64_t step);
-/* Adds an image of a shape and dtype that dvt_save_image writes as PNG. Waits: yes. */
+/* Adds an image of a shape and dtype that dvt_save_image writes as PNG. Waits: yes. Errors also:
+   SHAPE, DTYPE, RANGE. */
 DVT_API dvt_status dvt_board_image(dvt_board *board, const char *tag, dvt_array *x, int64_t step);
 /* Adds a text, which may be Markdown. */
 DVT_API dvt_status dvt_board_text(dvt_board *board, const char *tag, const char *text,
@@ -4745,6 +4757,8 @@ DVTI_FN int dvti_fd_create(const char *path, const dvti_fd_info *like);
 DVTI_FN int64_t dvti_fd_read(int fd, void *to, size_t n);
 /* Continues reading at byte `at` of a regular file. */
 DVTI_FN bool dvti_fd_seek(int fd, int64_t at);
+/* Shortens a regular file to `bytes`, and continues there. */
+DVTI_FN bool dvti_fd_cut(int fd, int64_t bytes);
 /* Writes all n bytes, or returns false. */
 DVTI_FN bool dvti_fd_write(int fd, const void *from, size_t n);
 /* Waits until the content has reached the disk. */
@@ -4785,10 +4799,13 @@ DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size
 /* The names of temporary files that become public ones begin so. */
 #define DVTI_TEMPORARY ".devtensor-"
 /* Calls each(user, name, bytes, modification time in seconds, is a directory) for every entry of a
-   directory, except names with a point in front that are not DVTI_TEMPORARY. */
+   directory, except names with a point in front that are not DVTI_TEMPORARY. Returns false with the
+   reason in errno if it could not list all. */
 typedef void (*dvti_entry_fn)(void *user, const char *name, int64_t bytes, int64_t changed,
 							  bool directory);
-DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user);
+DVTI_FN bool dvti_private_list(const char *path, dvti_entry_fn each, void *user);
+/* Returns whether the listed temporary file is left over from a process that has ended. */
+DVTI_FN bool dvti_temporary_left(const char *name, int64_t changed);
 #endif
 
 /* ---- dynamic libraries ---- */
@@ -5518,6 +5535,10 @@ DVTI_FN bool dvti_fd_seek(int fd, int64_t at) {
 	return _lseeki64(fd, at, SEEK_SET) == at;
 }
 
+DVTI_FN bool dvti_fd_cut(int fd, int64_t bytes) {
+	return _chsize_s(fd, bytes) == 0 && dvti_fd_seek(fd, bytes);
+}
+
 #else
 
 #define dvti_fd_call_open(path, flags, mode) open((path), (flags) | O_CLOEXEC | O_NOCTTY, (mode))
@@ -5687,6 +5708,10 @@ DVTI_FN bool dvti_fd_seek(int fd, int64_t at) {
 	return (int64_t)lseek(fd, (off_t)at, SEEK_SET) == at;
 }
 
+DVTI_FN bool dvti_fd_cut(int fd, int64_t bytes) {
+	return ftruncate(fd, (off_t)bytes) == 0 && dvti_fd_seek(fd, bytes);
+}
+
 #undef DVTI_LINKS_MOST
 
 #endif
@@ -5737,6 +5762,8 @@ static int dvti_fd_open(const char *path, int flags, int mode, dvti_fd_info *inf
 	if (fd >= 0 && !dvti_fd_stat(fd, info)) {
 		int error = errno;
 		(void)dvti_fd_close(fd);
+		if (flags == DVTI_FD_CREATE)
+			remove(path);
 		errno = error;
 		return -1;
 	}
@@ -6210,45 +6237,79 @@ static bool dvti_entry_listed(const char *name) {
 
 #if defined(_WIN32)
 
-DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
+DVTI_FN bool dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
 	char pattern[1100];
 	WIN32_FIND_DATAA found;
 	HANDLE search;
-	snprintf(pattern, sizeof pattern, "%s\\*", path);
+	DWORD error;
+	if (snprintf(pattern, sizeof pattern, "%s\\*", path) >= (int)sizeof pattern) {
+		errno = ENAMETOOLONG;
+		return false;
+	}
 	search = FindFirstFileA(pattern, &found);
-	if (search == INVALID_HANDLE_VALUE)
-		return;
-	do {
-		uint64_t time = (uint64_t)found.ftLastWriteTime.dwHighDateTime << 32 |
-						found.ftLastWriteTime.dwLowDateTime;
-		int64_t size = (int64_t)((uint64_t)found.nFileSizeHigh << 32 | found.nFileSizeLow);
-		if (dvti_entry_listed(found.cFileName))
-			each(user, found.cFileName, size, (int64_t)(time / 10000000),
-				 (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0);
-	} while (FindNextFileA(search, &found));
-	FindClose(search);
+	if (search != INVALID_HANDLE_VALUE) {
+		do {
+			uint64_t time = (uint64_t)found.ftLastWriteTime.dwHighDateTime << 32 |
+							found.ftLastWriteTime.dwLowDateTime;
+			int64_t size = (int64_t)((uint64_t)found.nFileSizeHigh << 32 | found.nFileSizeLow);
+			if (dvti_entry_listed(found.cFileName))
+				each(user, found.cFileName, size, (int64_t)(time / 10000000),
+					 (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0);
+		} while (FindNextFileA(search, &found));
+		error = GetLastError();
+		FindClose(search);
+	} else
+		error = GetLastError();
+	errno = error == ERROR_FILE_NOT_FOUND || error == ERROR_PATH_NOT_FOUND ? ENOENT : EIO;
+	return error == ERROR_NO_MORE_FILES;
 }
+
+/* Windows does not delete files that are open. */
+static bool dvti_process_lives(int64_t id) {
+	return id == dvti_process_id();
+}
+
+#define DVTI_LISTED_NOW ((int64_t)time(NULL) + 11644473600) /* since 1601 */
 
 #else
 
-DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
+DVTI_FN bool dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
 	DIR *directory = opendir(path);
 	const struct dirent *entry;
-	while (directory && (entry = readdir(directory)) != NULL) {
-		char full[1400];
+	int error = 0;
+	if (!directory)
+		return false;
+	while (errno = 0, (entry = readdir(directory)) != NULL) {
 		struct stat state;
-		snprintf(full, sizeof full, "%s/%s", path, entry->d_name);
-		if (dvti_entry_listed(entry->d_name) && lstat(full, &state) == 0 &&
-			(S_ISDIR(state.st_mode) || S_ISREG(state.st_mode)))
+		if (!dvti_entry_listed(entry->d_name))
+			continue;
+		if (fstatat(dirfd(directory), entry->d_name, &state, AT_SYMLINK_NOFOLLOW) != 0)
+			error = errno == ENOENT ? error : errno; /* ENOENT: deleted meanwhile */
+		else if (S_ISDIR(state.st_mode) || S_ISREG(state.st_mode))
 			each(user, entry->d_name, (int64_t)state.st_size, (int64_t)state.st_mtime,
 				 S_ISDIR(state.st_mode));
 	}
-	if (directory)
-		closedir(directory);
+	error = errno ? errno : error;
+	closedir(directory);
+	errno = error;
+	return !error;
 }
+
+static bool dvti_process_lives(int64_t id) {
+	return id > 0 && id <= INT_MAX && (kill((pid_t)id, 0) == 0 || errno == EPERM);
+}
+
+#define DVTI_LISTED_NOW ((int64_t)time(NULL))
 
 #endif
 
+/* After a day, another process has the id. */
+DVTI_FN bool dvti_temporary_left(const char *name, int64_t changed) {
+	return !dvti_process_lives(strtoll(name + sizeof DVTI_TEMPORARY - 1, NULL, 10)) ||
+		   DVTI_LISTED_NOW - changed > 86400;
+}
+
+#undef DVTI_LISTED_NOW
 #undef DVTI_PRIVATE_FILE_MOST
 
 #endif
@@ -28587,8 +28648,9 @@ typedef struct dvti_file_out {
 	unsigned char *buffer;
 	size_t n; /* bytes in the buffer */
 	int fd;
-	bool failed;
-	dvti_writer *memory; /* not NULL: receives all bytes, and there is no file */
+	bool failed, replaces; /* replaces: target exists, and temporary will replace it */
+	const char *advice;    /* for a failing rename; NULL: a general one */
+	dvti_writer *memory;   /* not NULL: receives all bytes, and there is no file */
 } dvti_file_out;
 
 /* Opens the file. Returns false with the error set; nothing needs to be closed then. */
@@ -28598,14 +28660,25 @@ DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n);
 /* Closes the file. Renames the temporary file if all writes succeeded and `ok`; otherwise removes
    it. */
 DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok);
+/* Syncs and closes a file whose new content is complete. Returns false with the error set. Call
+   dvti_file_end afterwards. */
+DVTI_FN bool dvti_file_close(dvti_file_out *out, bool ok);
+/* Calls dvti_file_end for n closed files. The last one names the others. If they replace older
+   files, the old last one is gone until all are replaced. */
+DVTI_FN dvt_status dvti_files_end(dvti_file_out *file, int n);
+
+/* Refuses a path that ends with .gz, for formats whose readers decompress. */
+DVTI_FN bool dvti_file_plain(const char *function, const char *path);
 
 /* Opens a file that readers may open while it grows: without buffer and rename. Replaces a file,
    and keeps links, devices and pipes. Returns a descriptor, or -1 with the error set. */
 DVTI_FN int dvti_live_open(const char *function, const char *path);
-/* Write all bytes, and close. They return false with the reason in errno. */
+/* Write all bytes, shorten the file to `bytes`, and close. They return false with the reason in
+   errno. */
 DVTI_FN bool dvti_live_write(int fd, const void *bytes, size_t n);
+DVTI_FN bool dvti_live_cut(int fd, int64_t bytes);
 DVTI_FN bool dvti_live_close(int fd);
-/* Sets IO: "could not be written". */
+/* Sets IO: "could not be written", or HOST_MEMORY. */
 DVTI_FN dvt_status dvti_live_failed(const char *function, const char *path, int error);
 
 /* ---- sources of untrusted bytes: memory, a file, a part or the compressed content of one ---- */
@@ -28927,10 +29000,15 @@ DVTI_FN bool dvti_metadata_check(const char *function, const char *const *metada
 /* Checks that a name or text is UTF-8. */
 DVTI_FN bool dvti_utf8_check(const char *function, const char *text);
 
-/* Writes a safetensors file; `function` is the name in messages. */
+/* Writes a safetensors file; `function` is the name in messages. If `later` is not NULL, sets it to
+   a closed file, for dvti_files_end. */
 DVTI_FN dvt_status dvti_safetensors_save_with(const char *function, const char *path,
 											  dvt_array *const *arrays, const char *const *names,
-											  int n, const char *const *metadata);
+											  int n, const char *const *metadata,
+											  dvti_file_out *later);
+/* Checks the arguments, as that does first. */
+DVTI_FN bool dvti_safetensors_check(const char *function, dvt_array *const *arrays,
+									const char *const *names, int n, const char *const *metadata);
 
 /* ---- GGUF ---- */
 #define DVTI_GGUF_ALIGNMENT 32 /* unless the metadata has another */
@@ -31958,7 +32036,7 @@ static bool dvti_nvrtc_try_wheels(dvti_nvrtc_search *s) {
 		snprintf(lib, sizeof lib, "%.800s/%s", prefix, variables[i][1]);
 		python.search = s;
 		python.lib = lib;
-		dvti_private_list(lib, dvti_nvrtc_try_python, &python);
+		(void)dvti_private_list(lib, dvti_nvrtc_try_python, &python);
 	}
 	return s->usable;
 }
@@ -32409,7 +32487,7 @@ DVTI_FN bool dvti_cuda_cache_any(void) {
 	const dvti_cache *cache = dvti_cache_ready();
 	bool any = false;
 	if (cache)
-		dvti_private_list(cache->directory, dvti_cache_count, &any);
+		(void)dvti_private_list(cache->directory, dvti_cache_count, &any);
 	return any;
 }
 
@@ -32428,7 +32506,7 @@ static void dvti_cache_visit(void *user, const char *name, int64_t bytes, int64_
 	if (directory && strlen(name) == 2) {
 		inner = *walk;
 		inner.folder = path;
-		dvti_private_list(path, dvti_cache_visit, &inner);
+		(void)dvti_private_list(path, dvti_cache_visit, &inner);
 		inner.folder = walk->folder;
 		*walk = inner;
 	} else if (!directory) {
@@ -32450,7 +32528,7 @@ static void dvti_cache_prune(const dvti_cache *cache) {
 		walk.folder = cache->directory;
 		walk.older = older;
 		walk.oldest = INT64_MAX;
-		dvti_private_list(cache->directory, dvti_cache_visit, &walk);
+		(void)dvti_private_list(cache->directory, dvti_cache_visit, &walk);
 		if (walk.total <= cache->most)
 			return;
 		older = walk.oldest + (walk.newest - walk.oldest) / 2 + 1;
@@ -54459,6 +54537,15 @@ DVTI_FN bool dvti_path_ends_with(const char *path, const char *end) {
 	return n >= m;
 }
 
+DVTI_FN bool dvti_file_plain(const char *function, const char *path) {
+	if (!path || !dvti_path_ends_with(path, ".gz"))
+		return true;
+	dvti_fail(DVT_ERR_VALUE,
+			  "%s: \"%.300s\" ends with .gz, but this writer does not compress: leave that out",
+			  function, path);
+	return false;
+}
+
 DVTI_FN const dvti_list_format *dvti_list_format_of(const char *path) {
 	int i;
 	for (i = 0; i < DVTI_LENGTH(dvti_list_formats); i++)
@@ -55183,6 +55270,16 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
 	return dvti_no_files(out->function) ? DVT_OK : DVT_ERR_NOT_BUILT;
 }
 
+DVTI_FN bool dvti_file_close(dvti_file_out *out, bool ok) {
+	(void)out;
+	return ok;
+}
+
+DVTI_FN dvt_status dvti_files_end(dvti_file_out *file, int n) {
+	(void)n;
+	return dvti_file_end(file, true);
+}
+
 DVTI_FN int dvti_live_open(const char *function, const char *path) {
 	(void)path;
 	(void)dvti_no_files(function);
@@ -55193,6 +55290,10 @@ DVTI_FN bool dvti_live_write(int fd, const void *bytes, size_t n) {
 	(void)fd;
 	(void)bytes;
 	return n == 0;
+}
+
+DVTI_FN bool dvti_live_cut(int fd, int64_t bytes) {
+	return fd < 0 && bytes == 0;
 }
 
 DVTI_FN bool dvti_live_close(int fd) {
@@ -55286,6 +55387,7 @@ static bool dvti_file_open(dvti_file_out *out) {
 		return dvti_file_create(out, NULL);
 	(void)dvti_fd_close(out->fd);
 	out->fd = -1;
+	out->replaces = true;
 	return dvti_file_create(out, &info);
 }
 
@@ -55346,27 +55448,74 @@ static void dvti_file_finish(dvti_file_out *out) {
 		dvti_file_fail(out, "written", errno, dvti_file_advice);
 }
 
-DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
-	bool done;
+DVTI_FN bool dvti_file_close(dvti_file_out *out, bool ok) {
 	if (ok)
 		dvti_file_finish(out);
 	errno = 0;
 	if (!dvti_fd_close(out->fd) && ok)
 		dvti_file_fail(out, "written", errno, dvti_file_advice);
+	out->fd = -1;
+	dvti_free(out->buffer);
+	out->buffer = NULL;
+	return ok && !out->failed;
+}
+
+DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
+	if (out->fd >= 0)
+		ok = dvti_file_close(out, ok);
 	errno = 0;
-	if (ok && !out->failed && out->temporary && !dvti_file_replace(out->temporary, out->target))
-		dvti_file_fail(out, "replaced", errno, dvti_file_advice);
-	done = ok && !out->failed;
-	if (!done && out->temporary)
+	if (ok && out->temporary && !dvti_file_replace(out->temporary, out->target))
+		ok = dvti_file_fail(out, "replaced", errno, out->advice ? out->advice : dvti_file_advice);
+	if (!ok && out->temporary)
 		remove(out->temporary);
 	dvti_file_out_free(out);
-	return done ? DVT_OK : dvti_failure();
+	return ok ? DVT_OK : dvti_failure();
+}
+
+/* Renames the old file. Sets *name, to be freed. */
+static bool dvti_file_hide(dvti_file_out *out, char **name) {
+	const size_t bytes = strlen(out->temporary) + 5;
+	*name = (char *)dvti_alloc(bytes);
+	if (!*name)
+		return dvti_file_fail_memory(out, bytes);
+	snprintf(*name, bytes, "%s.old", out->temporary);
+	errno = 0;
+	return dvti_file_replace(out->target, *name) ||
+		   dvti_file_fail(out, "replaced", errno, dvti_file_advice);
+}
+
+DVTI_FN dvt_status dvti_files_end(dvti_file_out *file, int n) {
+	dvti_file_out *last = &file[n - 1];
+	char *hidden = NULL;
+	dvt_status status = DVT_OK;
+	bool mixes = false, ok = true;
+	int i, done = 0;
+	for (i = 0; i < n - 1; i++)
+		mixes = mixes || (n > 2 && file[i].replaces);
+	if (mixes && last->replaces)
+		ok = dvti_file_hide(last, &hidden);
+	for (i = 0; i < n; i++) {
+		if (done && hidden)
+			file[i].advice =
+				"other files were replaced, so their old index was removed: save again";
+		if (i == n - 1 && hidden && !done)
+			(void)rename(hidden, last->target);
+		status = dvti_file_end(&file[i], ok);
+		ok = status == DVT_OK;
+		done += ok;
+	}
+	if (hidden)
+		remove(hidden);
+	dvti_free(hidden);
+	return status;
 }
 
 #undef DVTI_FILE_BUFFER
 
 /* ---- files that grow ---- */
 DVTI_FN dvt_status dvti_live_failed(const char *function, const char *path, int error) {
+	if (error == ENOMEM)
+		return dvti_fail_memory(function, (int64_t)strlen(path));
 	return dvti_fail(DVT_ERR_IO, "%s: \"%.300s\" could not be written: %s; %s", function, path,
 					 error ? strerror(error) : "unknown reason", dvti_file_advice);
 }
@@ -55401,6 +55550,10 @@ DVTI_FN int dvti_live_open(const char *function, const char *path) {
 
 DVTI_FN bool dvti_live_write(int fd, const void *bytes, size_t n) {
 	return dvti_fd_write(fd, bytes, n);
+}
+
+DVTI_FN bool dvti_live_cut(int fd, int64_t bytes) {
+	return dvti_fd_cut(fd, bytes);
 }
 
 DVTI_FN bool dvti_live_close(int fd) {
@@ -55702,7 +55855,8 @@ static dvt_status dvti_idx_write_check(const char *function, const dvt_array *x)
 
 DVT_API dvt_status dvt_save_idx(const char *path, dvt_array *x) {
 	static const char *const function = "dvt_save_idx";
-	dvt_status status = dvti_idx_write_check(function, x);
+	dvt_status status =
+		dvti_file_plain(function, path) ? dvti_idx_write_check(function, x) : dvti_failure();
 	unsigned char head[4 + 4 * DVT_MAX_DIMS] = {0};
 	dvt_scope_guard scope;
 	dvti_file_out out;
@@ -56615,9 +56769,15 @@ DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char 
 	in->fd = dvti_fd_open_read(path, &info);
 	if (in->fd < 0)
 		return dvti_source_error(in, "opened", errno);
-	in->known = in->seekable = info.regular;
-	in->remaining = info.regular ? info.size : DVTI_SOURCE_MOST;
-	return dvti_source_buffered(in, dvti_source_pull_file);
+	in->known = info.regular && info.size > 0;
+	in->remaining = in->known ? info.size : DVTI_SOURCE_MOST;
+	if (!dvti_source_buffered(in, dvti_source_pull_file))
+		return false;
+	/* Files of /proc have content, but no size. An empty file becomes known here. */
+	if (info.regular && !in->known)
+		(void)dvti_source_peek(in, 1);
+	in->seekable = info.regular && in->known;
+	return !in->reported;
 }
 
 /* Empties the buffer and continues at byte `at`. */
@@ -57851,10 +58011,11 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
        | length, 8 bytes | CRC of the length | Event | CRC of the Event |
 
    CRCs are CRC-32C, rotated by 15 bits plus a constant. Every record is written at once, so a
-   reader never waits for a buffer. Source: tensorflow/core, lib/io/record_writer.h,
+   reader never waits for a buffer. Readers stop at a record that is cut off, so one that could not
+   be written, on a full disk, is removed. Source: tensorflow/core, lib/io/record_writer.h,
    util/event.proto, framework/summary.proto and tensor.proto. */
 #ifdef DEVTENSOR_LINES
-#line 10 "src/5_io/dvt_board.c"
+#line 11 "src/5_io/dvt_board.c"
 #endif
 
 /* The numbers of the fields that are written. */
@@ -57876,8 +58037,9 @@ struct dvt_board {
 	dvti_object object;
 	char *path;
 	int fd;
-	double began; /* dvti_now() at `time` */
-	double time;  /* seconds since 1970 */
+	int64_t bytes; /* of complete records */
+	double began;  /* dvti_now() at `time` */
+	double time;   /* seconds since 1970 */
 	dvti_crc crc;
 };
 
@@ -57938,8 +58100,12 @@ static dvt_status dvti_board_write(const char *function, dvt_board *board, dvti_
 	errno = 0;
 	if (event->failed || record.failed)
 		status = dvti_fail_memory(function, (int64_t)event->length * 2);
-	else if (!dvti_live_write(board->fd, record.at, record.length))
+	else if (dvti_live_write(board->fd, record.at, record.length))
+		board->bytes += (int64_t)record.length;
+	else {
 		status = dvti_live_failed(function, board->path, errno);
+		(void)dvti_live_cut(board->fd, board->bytes);
+	}
 	dvti_writer_free(&record);
 	dvti_writer_free(event);
 	return status;
@@ -58028,7 +58194,9 @@ DVT_API dvt_board *dvt_board_new(const char *folder) {
 }
 
 static dvt_status dvti_board_check(const char *function, const dvt_board *board, const char *tag) {
-	return board && tag ? DVT_OK : dvti_null(function, board ? "tag" : "board");
+	if (!board || !tag)
+		return dvti_null(function, board ? "tag" : "board");
+	return dvti_utf8_check(function, tag) ? DVT_OK : dvti_failure();
 }
 
 DVT_API dvt_status dvt_board_scalar(dvt_board *board, const char *tag, double value, int64_t step) {
@@ -58049,6 +58217,8 @@ DVT_API dvt_status dvt_board_text(dvt_board *board, const char *tag, const char 
 	dvt_status status = dvti_board_check(function, board, tag);
 	if (status != DVT_OK || !text)
 		return status != DVT_OK ? status : dvti_null(function, "text");
+	if (!dvti_utf8_check(function, text))
+		return dvti_failure();
 	out = dvti_board_value(tag);
 	plugin = dvti_writer_begin(); /* SummaryMetadata.PluginData */
 	metadata = dvti_writer_begin();
@@ -59104,7 +59274,9 @@ static dvt_status dvti_csv_write_check(const char *function, dvt_array *x,
 
 DVT_API dvt_status dvt_save_csv(const char *path, dvt_array *x, const char *const *column_names) {
 	static const char *const function = "dvt_save_csv";
-	dvt_status status = dvti_csv_write_check(function, x, column_names);
+	dvt_status status = dvti_file_plain(function, path)
+							? dvti_csv_write_check(function, x, column_names)
+							: dvti_failure();
 	dvt_scope_guard scope;
 	dvti_file_out out;
 	dvt_array *host;
@@ -59934,7 +60106,7 @@ typedef struct dvti_gguf_out {
 	const char *function;
 	dvt_array *const *arrays;
 	const char *const *names, *const *metadata;
-	int n, n_metadata;
+	int n, n_metadata, skipped;
 } dvti_gguf_out;
 
 /* ---- checks ---- */
@@ -59955,7 +60127,16 @@ static dvt_status dvti_gguf_check_array(const dvti_gguf_out *o, int i) {
 		return dvti_fail(DVT_ERR_SHAPE,
 						 "%s: array %d, \"%.100s\", is %s; GGUF has at most %d axes: reshape it",
 						 o->function, i, o->names[i], dvti_describe(x), DVTI_GGUF_AXES);
+	if (!dvti_has_elements(&x->shape))
+		return dvti_fail(DVT_ERR_SHAPE,
+						 "%s: array %d, \"%.100s\", is %s; readers of GGUF refuse arrays without "
+						 "elements",
+						 o->function, i, o->names[i], dvti_describe(x));
 	return DVT_OK;
+}
+
+static bool dvti_gguf_skips(const char *key) {
+	return strcmp(key, "general.alignment") == 0;
 }
 
 static dvt_status dvti_gguf_check(dvti_gguf_out *o) {
@@ -59970,11 +60151,12 @@ static dvt_status dvti_gguf_check(dvti_gguf_out *o) {
 		status = dvti_gguf_check_array(o, i);
 	for (i = 0; i < o->n_metadata && status == DVT_OK; i++) {
 		const char *key = o->metadata[2 * i];
-		if (!*key || strlen(key) > DVTI_GGUF_KEY || strcmp(key, "general.alignment") == 0)
+		if (!*key || strlen(key) > DVTI_GGUF_KEY || strncmp(key, "GGUF.", 5) == 0)
 			status = dvti_fail(DVT_ERR_NAME,
 							   "%s: the metadata has the key \"%.100s\"; expected 1 to %d bytes, "
-							   "and not general.alignment, which is a number",
+							   "and no GGUF. in front",
 							   o->function, key, DVTI_GGUF_KEY);
+		o->skipped += dvti_gguf_skips(key);
 	}
 	return status;
 }
@@ -59996,8 +60178,10 @@ static bool dvti_gguf_head(dvti_writer *head, const dvti_gguf_out *o) {
 	dvti_writer_text(head, "GGUF");
 	dvti_writer_le(head, 3, 4);
 	dvti_writer_le(head, (uint64_t)o->n, 8);
-	dvti_writer_le(head, (uint64_t)o->n_metadata, 8);
+	dvti_writer_le(head, (uint64_t)(o->n_metadata - o->skipped), 8);
 	for (i = 0; i < o->n_metadata; i++) {
+		if (dvti_gguf_skips(o->metadata[2 * i]))
+			continue;
 		dvti_gguf_write_text(head, o->metadata[2 * i]);
 		dvti_writer_le(head, DVTI_GGUF_STRING, 4);
 		dvti_gguf_write_text(head, o->metadata[2 * i + 1]);
@@ -60038,7 +60222,7 @@ static bool dvti_gguf_write_elements(const dvti_gguf_out *o, dvti_file_out *out)
 static dvt_status dvti_gguf_save_with(const char *function, const char *path,
 									  dvt_array *const *arrays, const char *const *names, int n,
 									  const char *const *metadata) {
-	dvti_gguf_out o = {function, arrays, names, metadata, n, 0};
+	dvti_gguf_out o = {function, arrays, names, metadata, n, 0, 0};
 	dvt_status status = dvti_gguf_check(&o);
 	dvti_writer head = dvti_writer_begin();
 	dvti_file_out out;
@@ -62785,24 +62969,27 @@ typedef struct dvti_safetensors_out {
 	const char *const *names, *const *metadata;
 	int n;
 	int64_t *begin; /* of each array, in the data */
+	dvti_file_out *later;
 } dvti_safetensors_out;
 
-static bool dvti_safetensors_names_ok(const dvti_safetensors_out *o) {
+DVTI_FN bool dvti_safetensors_check(const char *function, dvt_array *const *arrays,
+									const char *const *names, int n, const char *const *metadata) {
 	int i;
-	if (!o->names && o->n > 0) {
-		dvti_null(o->function, "names");
+	if (!names && n > 0) {
+		dvti_null(function, "names");
 		return false;
 	}
-	if (!dvti_arrays_check(o->function, o->arrays, o->names, o->n))
+	if (!dvti_arrays_check(function, arrays, names, n) ||
+		!dvti_metadata_check(function, metadata, &i))
 		return false;
-	for (i = 0; i < o->n; i++) {
-		if (!dvti_utf8_check(o->function, o->names[i]))
+	for (i = 0; i < n; i++) {
+		if (!dvti_utf8_check(function, names[i]))
 			return false;
-		if (strcmp(o->names[i], DVTI_SAFETENSORS_METADATA) == 0) {
+		if (strcmp(names[i], DVTI_SAFETENSORS_METADATA) == 0) {
 			dvti_fail(DVT_ERR_NAME,
 					  "%s: array %d is named " DVTI_SAFETENSORS_METADATA
 					  ", which the format uses itself; give it another name",
-					  o->function, i);
+					  function, i);
 			return false;
 		}
 	}
@@ -62877,27 +63064,27 @@ static void dvti_safetensors_write_header(dvti_writer *header, const dvti_safete
 static dvt_status dvti_safetensors_write(const dvti_safetensors_out *o, const char *path,
 										 const dvti_writer *header) {
 	dvti_writer length = dvti_writer_begin();
-	dvti_file_out out;
+	dvti_file_out own, *out = o->later ? o->later : &own;
 	bool good;
-	if (!dvti_file_begin(&out, o->function, path))
+	if (!dvti_file_begin(out, o->function, path))
 		return dvti_failure();
 	dvti_writer_le(&length, header->length, 8);
 	good = !length.failed;
 	if (good) {
-		dvti_file_write(&out, length.at, length.length);
-		dvti_file_write(&out, header->at, header->length);
-		good = dvti_safetensors_places(o, &out);
+		dvti_file_write(out, length.at, length.length);
+		dvti_file_write(out, header->at, header->length);
+		good = dvti_safetensors_places(o, out);
 	} else
 		dvti_fail_memory(o->function, 8);
 	dvti_writer_free(&length);
-	return dvti_file_end(&out, good);
+	good = dvti_file_close(out, good);
+	return good && o->later ? DVT_OK : dvti_file_end(out, good);
 }
 
 static dvt_status dvti_safetensors_save_all(dvti_safetensors_out *o, const char *path) {
 	dvti_writer header = dvti_writer_begin();
 	dvt_status status;
-	int pairs;
-	if (!dvti_safetensors_names_ok(o) || !dvti_metadata_check(o->function, o->metadata, &pairs))
+	if (!dvti_safetensors_check(o->function, o->arrays, o->names, o->n, o->metadata))
 		return dvti_failure();
 	o->begin = (int64_t *)dvti_alloc(sizeof *o->begin * (size_t)o->n);
 	if (!o->begin)
@@ -62924,7 +63111,8 @@ static dvt_status dvti_safetensors_save_all(dvti_safetensors_out *o, const char 
 
 DVTI_FN dvt_status dvti_safetensors_save_with(const char *function, const char *path,
 											  dvt_array *const *arrays, const char *const *names,
-											  int n, const char *const *metadata) {
+											  int n, const char *const *metadata,
+											  dvti_file_out *later) {
 	dvti_safetensors_out o;
 	memset(&o, 0, sizeof o);
 	o.function = function;
@@ -62932,19 +63120,21 @@ DVTI_FN dvt_status dvti_safetensors_save_with(const char *function, const char *
 	o.names = names;
 	o.n = n;
 	o.metadata = metadata;
+	o.later = later;
 	return dvti_safetensors_save_all(&o, path);
 }
 
 DVTI_FN dvt_status dvti_safetensors_save(const char *function, const char *path,
 										 dvt_array *const *arrays, const char *const *names,
 										 int n) {
-	return dvti_safetensors_save_with(function, path, arrays, names, n, NULL);
+	return dvti_safetensors_save_with(function, path, arrays, names, n, NULL, NULL);
 }
 
 DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arrays,
 										const char *const *names, int n,
 										const char *const *metadata) {
-	return dvti_safetensors_save_with("dvt_save_safetensors", path, arrays, names, n, metadata);
+	return dvti_safetensors_save_with("dvt_save_safetensors", path, arrays, names, n, metadata,
+									  NULL);
 }
 
 #if defined(DVTI_CHECKPOINTS)
@@ -62958,7 +63148,7 @@ DVTI_FN dvt_status dvti_safetensors_save_list(const char *function, const char *
 	if (n)
 		memcpy((void *)metadata, (const void *)list->metadata, n * sizeof *metadata);
 	status = dvti_safetensors_save_with(function, path, list->array,
-										(const char *const *)list->name, list->n, metadata);
+										(const char *const *)list->name, list->n, metadata, NULL);
 	dvti_free((void *)metadata);
 	return status;
 }
@@ -63199,7 +63389,7 @@ DVTI_FN dvt_array_list *dvti_shards_list(dvti_source *in, dvt_ctx ctx) {
 
    {"metadata": {"total_size": bytes}, "weight_map": {"0.weight": "NAME-00001-of-00002..."}}
 
-   The index is written last. */
+   All files are written under temporary names, and then renamed, the index last. */
 #ifdef DEVTENSOR_LINES
 #line 6 "src/5_io/dvt_shards_write.c"
 #endif
@@ -63238,32 +63428,31 @@ static void dvti_shard_path(const dvti_shards_out *o, int shard, bool name, char
 
 static dvt_status dvti_shards_check(dvti_shards_out *o) {
 	const size_t length = strlen(o->path), end = sizeof DVTI_SHARDS_END - 1;
-	int i, pairs;
+	const char *const name = o->path + dvti_path_directory(o->path);
+	int i;
 	if (o->limit < 1)
 		return dvti_fail(DVT_ERR_RANGE, "%s: bytes is %lld; expected at least 1", o->function,
 						 (long long)o->limit);
-	if (!dvti_path_ends_with(o->path, DVTI_SHARDS_END) || length > 4000 ||
-		dvti_path_directory(o->path) + end >= length)
-		return dvti_fail(
-			DVT_ERR_VALUE,
-			"%s: the path is \"%.300s\"; expected a name that ends with " DVTI_SHARDS_END,
-			o->function, o->path);
+	if (!dvti_path_ends_with(name, DVTI_SHARDS_END) || length > 4000 || strlen(name) == end ||
+		strpbrk(name, "\\:"))
+		return dvti_fail(DVT_ERR_VALUE,
+						 "%s: the path is \"%.300s\"; expected NAME" DVTI_SHARDS_END
+						 ", where NAME is not empty and has no : and \\",
+						 o->function, o->path);
 	o->stem = length - end;
-	if (!o->names && o->n > 0)
-		return dvti_null(o->function, "names");
-	if (!dvti_arrays_check(o->function, o->arrays, o->names, o->n) ||
-		!dvti_metadata_check(o->function, o->metadata, &pairs))
+	if (!dvti_utf8_check(o->function, name) ||
+		!dvti_safetensors_check(o->function, o->arrays, o->names, o->n, o->metadata))
 		return dvti_failure();
 	for (i = 0; i < o->n; i += dvti_shard_length(o, i))
 		o->shards++;
 	return DVT_OK;
 }
 
-static dvt_status dvti_shards_write_index(const dvti_shards_out *o, dvti_writer *index) {
+static dvt_status dvti_shards_write_index(const dvti_shards_out *o, dvti_writer *index,
+										  dvti_file_out *out) {
 	char name[4100];
 	int64_t total = 0;
 	int first = 0, shard, i;
-	dvti_file_out out;
 	for (i = 0; i < o->n; i++)
 		total += dvt_nbytes(o->arrays[i]);
 	dvti_writer_text(index, "{\"metadata\":{\"total_size\":");
@@ -63283,20 +63472,44 @@ static dvt_status dvti_shards_write_index(const dvti_shards_out *o, dvti_writer 
 	dvti_writer_text(index, "}}\n");
 	if (index->failed)
 		return dvti_fail_memory(o->function, (int64_t)index->capacity * 2);
-	if (!dvti_file_begin(&out, o->function, o->path))
+	if (!dvti_file_begin(out, o->function, o->path))
 		return dvti_failure();
-	dvti_file_write(&out, index->at, index->length);
-	return dvti_file_end(&out, true);
+	dvti_file_write(out, index->at, index->length);
+	return dvti_file_close(out, true) ? DVT_OK : dvti_file_end(out, false);
+}
+
+static dvt_status dvti_shards_write(const dvti_shards_out *o) {
+	const size_t bytes = sizeof(dvti_file_out) * ((size_t)o->shards + 1);
+	dvti_file_out *file = (dvti_file_out *)dvti_alloc(bytes);
+	dvti_writer index = dvti_writer_begin();
+	char name[4100];
+	dvt_status status = file ? DVT_OK : dvti_fail_memory(o->function, (int64_t)bytes);
+	int first = 0, n = 0;
+	while (status == DVT_OK && n < o->shards) {
+		const int length = dvti_shard_length(o, first);
+		dvti_shard_path(o, n, false, name, sizeof name);
+		status = dvti_safetensors_save_with(o->function, name, o->arrays + first, o->names + first,
+											length, o->metadata, &file[n]);
+		first += length;
+		n += status == DVT_OK;
+	}
+	if (status == DVT_OK)
+		status = dvti_shards_write_index(o, &index, &file[n]);
+	if (status == DVT_OK)
+		status = dvti_files_end(file, n + 1);
+	else
+		while (n > 0)
+			(void)dvti_file_end(&file[--n], false);
+	dvti_writer_free(&index);
+	dvti_free(file);
+	return status;
 }
 
 DVT_API dvt_status dvt_save_safetensors_shards(const char *path, dvt_array *const *arrays,
 											   const char *const *names, int n,
 											   const char *const *metadata, int64_t bytes) {
-	dvti_writer index = dvti_writer_begin();
 	dvt_status status;
 	dvti_shards_out o;
-	char name[4100];
-	int first = 0, shard;
 	memset(&o, 0, sizeof o);
 	o.function = "dvt_save_safetensors_shards";
 	o.path = path;
@@ -63308,17 +63521,7 @@ DVT_API dvt_status dvt_save_safetensors_shards(const char *path, dvt_array *cons
 	if (!path)
 		return dvti_null(o.function, "path");
 	status = dvti_shards_check(&o);
-	for (shard = 0; shard < o.shards && status == DVT_OK; shard++) {
-		const int length = dvti_shard_length(&o, first);
-		dvti_shard_path(&o, shard, false, name, sizeof name);
-		status = dvti_safetensors_save_with(o.function, name, arrays + first, names + first, length,
-											metadata);
-		first += length;
-	}
-	if (status == DVT_OK)
-		status = dvti_shards_write_index(&o, &index);
-	dvti_writer_free(&index);
-	return status;
+	return status == DVT_OK ? dvti_shards_write(&o) : status;
 }
 
 #undef DVTI_SHARDS_END
@@ -69272,7 +69475,13 @@ DVTI_FN bool dvti_load_report(const dvti_load *load) {
 		dvti_tell_rest(load);
 		return true;
 	}
-	if (kinds > 1)
+	if (missing.n && !load->options.map &&
+		dvt_array_list_metadata(load->file, "devtensor.checkpoint"))
+		dvti_text_add(&text,
+					  "'%.200s' is a checkpoint: call dvt_checkpoint_load, or map net.* to * with "
+					  "ignore_extra of dvt_block_load_with",
+					  load->path);
+	else if (kinds > 1)
 		dvti_report_all(&text, &missing, &extra, &pairs, &shapes, &dtypes);
 	else if (missing.n)
 		dvti_report_missing(&text, &missing);
@@ -71629,6 +71838,11 @@ DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path) {
 	dvt_status status;
 	if (!net || !path)
 		return dvti_null("dvt_block_save", net ? "path" : "net");
+	if (dvti_path_ends_with(path, ".npy") || dvti_path_ends_with(path, ".safetensors.index.json"))
+		return dvti_fail(DVT_ERR_VALUE,
+						 "dvt_block_save: \"%.300s\" is not written; expected .safetensors, "
+						 ".gguf, .npz or .params",
+						 path);
 	if (!dvti_named_collect("dvt_block_save", net, &list))
 		return dvti_failure();
 	scope = dvt_scope_begin();
@@ -72061,8 +72275,6 @@ DVT_API dvt_status dvt_confusion_save(dvt_array *matrix, const char *const *name
 #define DVTI_CURVE_BOTTOM 364
 /* Lines with at most this many points show them as dots. */
 #define DVTI_CURVE_DOTS 50
-/* Larger values are not drawn: differences of such numbers overflow. */
-#define DVTI_CURVE_LARGEST 1e300
 
 typedef struct dvti_series {
 	char *name;
@@ -72137,7 +72349,7 @@ DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x,
 	if (!s || !dvti_grow((void **)&s->x, &s->x_capacity, s->n + 1, sizeof *s->x) ||
 		!dvti_grow((void **)&s->y, &s->y_capacity, s->n + 1, sizeof *s->y))
 		return dvti_fail_memory("dvt_curve_add", (int64_t)sizeof *s);
-	if (!(fabs(x) <= DVTI_CURVE_LARGEST) || !(fabs(y) <= DVTI_CURVE_LARGEST))
+	if (!(fabs(x) <= DBL_MAX) || !(fabs(y) <= DBL_MAX))
 		return DVT_OK;
 	s->x[s->n] = x;
 	s->y[s->n++] = y;
@@ -72167,6 +72379,10 @@ static double dvti_round_step(double rough) {
 	return power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
 }
 
+static double dvti_scale_linear(const dvti_scale *scale, int i) {
+	return DVTI_MIN(2 * (0.5 * scale->low + i * (0.5 * scale->step)), DBL_MAX);
+}
+
 /* Returns round bounds around the data; a single value gets a margin. */
 static dvti_scale dvti_scale_make(double low, double high) {
 	dvti_scale scale;
@@ -72179,14 +72395,15 @@ static dvti_scale dvti_scale_make(double low, double high) {
 	least = 1e-9 * DVTI_MAX(fabs(low), fabs(high));
 	if (high - low <= DVTI_MAX(least, 1e-300)) {
 		double margin = DVTI_MAX(0.1 * fabs(low), least > 0 ? least : 0.5);
-		low -= margin;
-		high += margin;
+		low = DVTI_MAX(low - margin, -DBL_MAX);
+		high = DVTI_MIN(high + margin, DBL_MAX);
 	}
-	scale.step = dvti_round_step((high - low) / 6);
-	scale.low = floor(low / scale.step) * scale.step;
-	scale.ticks = (int)ceil((high - scale.low) / scale.step - 1e-9);
+	/* Multiplying by 0.5 is exact, and such differences do not overflow. */
+	scale.step = dvti_round_step((0.5 * high - 0.5 * low) / 3);
+	scale.low = DVTI_MAX(floor(low / scale.step) * scale.step, -DBL_MAX);
+	scale.ticks = (int)ceil((0.5 * high - 0.5 * scale.low) / (0.5 * scale.step) - 1e-9);
 	scale.ticks = DVTI_MAX(scale.ticks, 1);
-	scale.high = scale.low + scale.ticks * scale.step;
+	scale.high = dvti_scale_linear(&scale, scale.ticks);
 	return scale;
 }
 
@@ -72194,7 +72411,7 @@ static dvti_scale dvti_scale_make(double low, double high) {
 static double dvti_fine_tick(int k) {
 	static const int digits[] = {1, 2, 5};
 	int power = (k + 3000) / 3 - 1000;
-	return digits[(k + 3000) % 3] * pow(10, power);
+	return DVTI_MIN(digits[(k + 3000) % 3] * pow(10, power), DBL_MAX);
 }
 
 /* Does the same for logarithms. Up to three decades have ticks at 2 and 5. */
@@ -72230,14 +72447,16 @@ static dvti_scale dvti_scale_log(double low, double high) {
 
 /* Returns the value of tick i. */
 static double dvti_scale_tick(const dvti_scale *scale, int i) {
-	return !scale->log   ? scale->low + i * scale->step
+	const double linear = dvti_scale_linear(scale, i);
+	return !scale->log   ? linear
 		   : scale->fine ? dvti_fine_tick(scale->first + i)
-						 : pow(10, scale->low + i * scale->step);
+						 : DVTI_MIN(pow(10, linear), DBL_MAX);
 }
 
 /* Returns the position of a value: 0 at the lower end of the axis, 1 at the upper one. */
 static double dvti_scale_share(const dvti_scale *scale, double value) {
-	return ((scale->log ? log10(value) : value) - scale->low) / (scale->high - scale->low);
+	const double at = scale->log ? log10(value) : value;
+	return (0.5 * at - 0.5 * scale->low) / (0.5 * scale->high - 0.5 * scale->low);
 }
 
 /* A logarithmic axis has positive values only; those near 0 have no exact decimal logarithm. */
@@ -72409,7 +72628,6 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_TOP
 #undef DVTI_CURVE_BOTTOM
 #undef DVTI_CURVE_DOTS
-#undef DVTI_CURVE_LARGEST
 /* ==== end dvt_curve.c ==== */
 /* ==== begin src/7_train/dvt_loss_scale.c ==== */
 /* The loss scale in a step: the check of the gradients, the skipped step, and the change of the
@@ -76454,9 +76672,10 @@ typedef struct dvti_folder {
 	const char *function, *folder;
 	dvti_kept *item;
 	size_t count, capacity;
-	bool temporary; /* delete what killed processes left */
-	bool memory;    /* exhausted */
-	bool tells;     /* of checkpoints that are cut off */
+	bool temporary;  /* delete what killed processes left */
+	bool memory;     /* exhausted */
+	bool unreadable; /* a file could not be read */
+	bool tells;      /* of checkpoints that are cut off */
 } dvti_folder;
 
 static char *dvti_folder_path(const char *folder, const char *name) {
@@ -76476,7 +76695,8 @@ static void dvti_folder_visit(void *user, const char *name, int64_t bytes, int64
 	char *path;
 	(void)bytes;
 	if (directory || f->memory ||
-		!(temporary ? f->temporary : dvti_ends_with(name, n, DVTI_CHECKPOINT_END)))
+		!(temporary ? f->temporary && dvti_temporary_left(name, changed)
+					: dvti_ends_with(name, n, DVTI_CHECKPOINT_END)))
 		return;
 	path = dvti_folder_path(f->folder, name);
 	f->memory = !path || !dvti_grow((void **)&f->item, &f->capacity, f->count + 1, sizeof *item);
@@ -76493,26 +76713,31 @@ static void dvti_folder_visit(void *user, const char *name, int64_t bytes, int64
 	item->ours = strncmp(name, DVTI_CHECKPOINT_STEM, sizeof DVTI_CHECKPOINT_STEM - 1) == 0;
 }
 
-/* Reads the header. Returns false for files that are no checkpoints, or cut off. */
-static bool dvti_kept_look(dvti_folder *f, dvti_kept *item) {
+/* Reads the header, or verifies all. Returns false for files that are no checkpoints, damaged or
+   unreadable. */
+static bool dvti_kept_read(dvti_folder *f, dvti_kept *item, bool all) {
 	const dvti_attempt attempt = dvti_attempt_begin();
 	dvt_scope_guard scope = dvt_scope_begin();
 	dvt_array_list *list =
-		dvti_list_load(f->function, item->path, dvt_cpu(), dvti_safetensors_notes);
+		all ? dvti_checkpoint_read(f->function, item->path)
+			: dvti_list_load(f->function, item->path, dvt_cpu(), dvti_safetensors_notes);
 	int64_t version = 0;
-	bool good = list && dvti_noted_number(list, DVTI_CHECKPOINT_FORMAT, DVT_I64, &version) &&
-				dvti_noted_number(list, "step", DVT_I64, &item->step) &&
-				dvti_noted_number(list, "epoch", DVT_I64, &item->epoch) &&
-				dvti_noted_number(list, "metric", DVT_F64, &item->metric);
+	bool good =
+		list && (all || (dvti_noted_number(list, DVTI_CHECKPOINT_FORMAT, DVT_I64, &version) &&
+						 dvti_noted_number(list, "step", DVT_I64, &item->step) &&
+						 dvti_noted_number(list, "epoch", DVT_I64, &item->epoch) &&
+						 dvti_noted_number(list, "metric", DVT_F64, &item->metric)));
+	const bool unreadable = !good && dvti_failure() == DVT_ERR_IO;
 	dvt_scope_end(&scope);
 	f->memory = f->memory || dvti_failure() == DVT_ERR_HOST_MEMORY;
+	f->unreadable = f->unreadable || unreadable;
+	if (!good && f->tells && !f->memory && (all || item->ours || unreadable))
+		dvti_log(DVT_LOG_WARNING,
+				 "%s: '%.300s' %s; an older checkpoint is looked for. The reason: %s", f->function,
+				 item->path, unreadable ? "cannot be read" : "is damaged",
+				 attempt.clean && *dvt_error() ? dvt_error() : "see level debug");
 	dvti_attempt_end(&attempt);
 	return good;
-}
-
-static void dvti_kept_warn(const dvti_folder *f, const dvti_kept *item) {
-	dvti_log(DVT_LOG_WARNING, "%s: '%.300s' is damaged; an older checkpoint is looked for",
-			 f->function, item->path);
 }
 
 static void dvti_folder_free(dvti_folder *f) {
@@ -76522,19 +76747,20 @@ static void dvti_folder_free(dvti_folder *f) {
 	dvti_free(f->item);
 }
 
-/* Lists the checkpoints of the directory. Returns false with HOST_MEMORY set. */
+/* Lists the checkpoints of the directory. Returns false with HOST_MEMORY or IO set. */
 static bool dvti_folder_list(dvti_folder *f) {
 	size_t i, n = 0;
-	dvti_private_list(f->folder, dvti_folder_visit, f);
+	if (!dvti_private_list(f->folder, dvti_folder_visit, f) && errno != ENOENT) {
+		dvti_fail(DVT_ERR_IO, "%s: the directory \"%.300s\" could not be listed: %s",
+				  f->function, f->folder, strerror(errno));
+		return false;
+	}
 	for (i = 0; i < f->count && !f->memory; i++) {
 		dvti_kept item = f->item[i];
-		if (dvti_kept_look(f, &item)) {
+		if (dvti_kept_read(f, &item, false))
 			f->item[n++] = item;
-			continue;
-		}
-		if (f->tells && item.ours && !f->memory)
-			dvti_kept_warn(f, &item);
-		dvti_free(item.path);
+		else
+			dvti_free(item.path);
 	}
 	for (; i < f->count; i++)
 		dvti_free(f->item[i].path);
@@ -76556,21 +76782,6 @@ static int dvti_kept_newest(const void *a, const void *b) {
 	return strcmp(y->path, x->path);
 }
 
-/* Returns whether the file is not damaged. */
-static bool dvti_kept_verify(dvti_folder *f, const dvti_kept *item) {
-	const dvti_attempt attempt = dvti_attempt_begin();
-	dvt_scope_guard scope = dvt_scope_begin();
-	const bool good = dvti_checkpoint_read(f->function, item->path) != NULL;
-	dvt_scope_end(&scope);
-	f->memory = !good && dvti_failure() == DVT_ERR_HOST_MEMORY;
-	dvti_attempt_end(&attempt);
-	if (f->memory)
-		dvti_fail_memory(f->function, DVTI_SOURCE_PEEK);
-	else if (!good)
-		dvti_kept_warn(f, item);
-	return good;
-}
-
 static bool dvti_folder_newest(dvti_folder *f, char *path, size_t size) {
 	size_t i = 0;
 	f->tells = true;
@@ -76578,8 +76789,13 @@ static bool dvti_folder_newest(dvti_folder *f, char *path, size_t size) {
 		return false;
 	if (f->count > 1)
 		qsort(f->item, f->count, sizeof *f->item, dvti_kept_newest);
-	while (i < f->count && !dvti_kept_verify(f, &f->item[i]) && !f->memory)
+	while (i < f->count && !dvti_kept_read(f, &f->item[i], true) && !f->memory)
 		i++;
+	if (f->memory)
+		dvti_fail_memory(f->function, DVTI_SOURCE_PEEK);
+	else if (i == f->count && f->unreadable)
+		dvti_fail(DVT_ERR_IO, "%s: no checkpoint of \"%.300s\" can be read; the log says why",
+				  f->function, f->folder);
 	if (i == f->count || f->memory)
 		return false;
 	if (strlen(f->item[i].path) >= size) {
@@ -76596,7 +76812,7 @@ static dvti_folder dvti_folder_begin(const char *function, const char *folder) {
 	dvti_folder f;
 	memset(&f, 0, sizeof f);
 	f.function = function;
-	f.folder = folder;
+	f.folder = folder && !*folder ? "." : folder;
 	return f;
 }
 
@@ -76663,10 +76879,10 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 						 f.function, n);
 	snprintf(name, sizeof name, DVTI_CHECKPOINT_STEM "%09lld" DVTI_CHECKPOINT_END,
 			 (long long)dvti_checkpoint_step(c));
-	path = dvti_folder_path(folder, name);
+	path = dvti_folder_path(f.folder, name);
 	if (!path)
 		return dvti_fail_memory(f.function, (int64_t)strlen(folder) + (int64_t)sizeof name);
-	(void)dvti_directories_make(folder); /* the writer reports a failure */
+	(void)dvti_directories_make(f.folder); /* the writer reports a failure */
 	status = dvti_checkpoint_write(f.function, c, path);
 	if (status == DVT_OK)
 		status = dvti_folder_keep(&f, path, n, best);

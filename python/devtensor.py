@@ -10,6 +10,7 @@ import atexit
 import builtins as py  # this module has its own abs, all, any, bool, max, min, pow, round and sum
 import collections
 import ctypes
+import gc
 import glob
 import itertools
 import logging
@@ -181,10 +182,17 @@ DEVICE_DEFAULT=0 DEVICE_CPU=1 DEVICE_GPU=2 DEVICE_TPU=3 DEVICE_META=4
 
 
 # ---- structs of C: name:letter, and the length of arrays. tests/python compares them with C ----
+def _encoded(text):
+    data = os.fsencode(text)
+    if b"\0" in data:
+        raise ValueError(f"embedded null character in {text!r}")
+    return data
+
+
 class _Text:
     @staticmethod
     def from_param(text):
-        return c_char_p.from_param(text if text is None else os.fsencode(text))
+        return c_char_p.from_param(text if text is None else _encoded(text))
 
 
 # Letters of _SIGNATURES and of structs. In results "a" is an array, "e" a status, and words are
@@ -598,13 +606,35 @@ _capsule_rename = _declared(ctypes.pythonapi, "PyCapsule_SetName", c_int, c_void
 _capsule_valid = _declared(ctypes.pythonapi, "PyCapsule_IsValid", c_int, c_void_p, c_void_p)
 
 
-@ctypes.PYFUNCTYPE(None, c_void_p)
-def _capsule_end(capsule):
-    """Gives up a tensor that no consumer took."""
-    for name, layout in ((b"dltensor", DLManaged), (b"dltensor_versioned", DLVersioned)):
-        if _capsule_valid(capsule, ctypes.addressof(_NAMES[name])):
-            pointer = _capsule_pointer(capsule, ctypes.addressof(_NAMES[name]))
-            ctypes.CFUNCTYPE(None, c_void_p)(layout.from_address(pointer).deleter)(pointer)
+def _references(holder):
+    return sys.getrefcount(holder[0])
+
+
+# Capsules have no destructor in Python. It may run while the exception of a consumer that refuses
+# the tensor is on its way, and would lose that exception.
+_capsules, _ALONE = collections.deque(), _references([object()])
+atexit.register(_capsules.clear)
+
+
+def _end_capsules(phase="stop", info=None):
+    """Gives up the tensors of capsules that nobody has and no consumer took. Is called when the
+    next array is exported or ends, and by the garbage collector."""
+    for _ in range(len(_capsules) if phase == "stop" else 0):
+        try:
+            holder = [_capsules.popleft()]
+        except IndexError:  # another thread has taken the last one
+            return
+        if _references(holder) != _ALONE:
+            _capsules.append(holder[0])
+            continue
+        for name, layout in ((b"dltensor", DLManaged), (b"dltensor_versioned", DLVersioned)):
+            if _capsule_valid(id(holder[0]), ctypes.addressof(_NAMES[name])):
+                pointer = _capsule_pointer(id(holder[0]), ctypes.addressof(_NAMES[name]))
+                ctypes.CFUNCTYPE(None, c_void_p)(layout.from_address(pointer).deleter)(pointer)
+
+
+gc.callbacks.append(_end_capsules)
+atexit.register(gc.callbacks.remove, _end_capsules)
 
 
 def _take_capsule(capsule):
@@ -762,8 +792,10 @@ class Array:
     def __new__(cls):
         raise TypeError("arrays are made by devtensor.asarray, zeros, empty and others")
 
-    def __del__(self, release=_release):
+    def __del__(self, release=_release, capsules=_capsules, end=_end_capsules):
         release(self._as_parameter_)
+        if capsules:
+            end()
 
     @property
     def dtype(self):
@@ -893,7 +925,10 @@ class Array:
         return (const.DL_CUDA, device.id)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """Returns a capsule. A tensor that no consumer takes uses its memory until the next array
+        is exported or ends."""
         x = self
+        _end_capsules()
         if dl_device is not None and tuple(dl_device) != self.__dlpack_device__():
             if tuple(dl_device) != (const.DL_CPU, 0) or copy is False:
                 raise BufferError(f"__dlpack__: {self.device} cannot be exported to {dl_device}")
@@ -914,8 +949,9 @@ class Array:
                 pointer = lib.to_dlpack(lib.copy(x) if copy else x)
         except Error as error:
             raise BufferError(str(error)) from error
-        return _capsule_new(pointer, ctypes.addressof(_NAMES[name]),
-                            ctypes.cast(_capsule_end, c_void_p))
+        capsule = _capsule_new(pointer, ctypes.addressof(_NAMES[name]), None)
+        _capsules.append(capsule)
+        return capsule
 
     def __bool__(self):
         return py.bool(self.item())
@@ -1200,16 +1236,19 @@ def sequential(*blocks):
 
 
 def load(path, device=None):
-    """Reads the arrays of a file by their names: .safetensors, .gguf, .npz, .params."""
-    arrays = lib.load_arrays(path, _context(device))
+    """Reads the arrays of a file by their names: .safetensors and the index of several
+    (.safetensors.index.json), .gguf, .npz, .params."""
+    arrays = lib.load_arrays(_encoded(path), _context(device))
     return {lib.array_list_name(arrays, i): lib.array_list_at(arrays, i)
             for i in range(len(arrays))}
 
 
 def save(path, arrays):
-    """Writes a dict of arrays as .safetensors, .npz or .params."""
-    names = (c_char_p * py.max(1, len(arrays)))(*[name.encode() for name in arrays])
-    lib.save_arrays(path, _handles(list(arrays.values())), names, len(arrays))
+    """Writes a dict of arrays, or of what asarray takes, as .safetensors, .gguf, .npz or
+    .params, by the end of the path."""
+    names = (c_char_p * py.max(1, len(arrays)))(*[_encoded(name) for name in arrays])
+    values = [asarray(x) for x in arrays.values()]
+    lib.save_arrays(_encoded(path), _handles(values), names, len(arrays))
 
 
 def seed(value):

@@ -56,14 +56,16 @@ DVT_API dvt_status dvt_checkpoint_save(const dvt_checkpoint *c, const char *path
 DVT_API dvt_status dvt_checkpoint_load(dvt_checkpoint *c, const char *path);
 /* Finds the complete checkpoint of the directory that is furthest in training: by step, then epoch,
    then time. Writes its path and returns true. Returns false without an error if there is none, or
-   no directory. Damaged files are skipped, with a warning in the log.
-   Errors: RANGE (a longer path than `size`), memory. */
+   no directory. Files that are damaged or cannot be read are skipped, with a warning in the log.
+   Errors: IO (the directory, or no checkpoint in it, can be read), RANGE (a longer path than
+   `size`), memory. */
 DVT_API bool dvt_checkpoint_latest(const char *folder, char *path, size_t size);
 /* Saves to checkpoint-STEP.safetensors in a directory, which is created with its parents if it does
-   not exist. When the file is on the disk, deletes other files of this kind, except the n with the
-   best metrics: the largest, or the smallest. The file just saved always stays, for
-   dvt_checkpoint_latest. After a kill, the next call deletes what is left over, also temporary
-   files: let one process write to the directory. Errors: RANGE (n < 0), and those of
-   dvt_checkpoint_save. */
+   not exist. When the file is on the disk, deletes other checkpoints with such names, except the n
+   with the best metrics: the largest, or the smallest. The file just saved always stays, for
+   dvt_checkpoint_latest. Also deletes temporary files, .devtensor-*, whose process is not on this
+   machine or that have not changed for a day: let one machine write to the directory.
+   Errors: RANGE (n < 0), and those of dvt_checkpoint_save; IO also when the directory cannot be
+   listed. */
 DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char *folder, int n,
                                             dvt_extreme best);

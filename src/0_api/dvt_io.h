@@ -88,8 +88,8 @@ DVT_API dvt_array_list *dvt_load_params(const char *path, dvt_ctx ctx);
 /* Write and read safetensors files. `metadata` is NULL, or pairs of key and text and then a NULL. A
    file keeps the order of the arrays. Reads every dtype of the library; 16-bit integers become
    int32, larger unsigned ones int64; 8-bit floats are refused. A path to the index of a model in
-   several files (.safetensors.index.json) reads them all. Errors also: NAME (names, or text that is
-   not UTF-8), NULL_ARGUMENT, VALUE (metadata). */
+   several files (.safetensors.index.json) reads them all. Errors also: NAME (names and keys that
+   occur twice, "__metadata__", text that is not UTF-8), NULL_ARGUMENT, VALUE (metadata). */
 DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arrays,
                                         const char *const *names, int n,
                                         const char *const *metadata);
@@ -97,17 +97,22 @@ DVT_API dvt_array_list *dvt_load_safetensors(const char *path, dvt_ctx ctx);
 /* Writes a model in several safetensors files and their index, `path`, which must end with
    .safetensors.index.json: m.safetensors.index.json gives m-00001-of-00003.safetensors and so on in
    the same directory. A file has at most `bytes` of elements, or one array. Each gets the metadata.
-   The index is written last; a failure before may have replaced files of the same names. Errors as
-   dvt_save_safetensors, also VALUE (the path), RANGE (bytes below 1). */
+   Without arrays there is no file for it. All files are on the disk before the first is renamed: a
+   failure until then keeps the older model. If older files are replaced, their index goes first and
+   the new one comes last. A later failure, or a kill, leaves no index rather than a mixture. Higher
+   numbered files of an older model stay.
+   Errors as dvt_save_safetensors, also VALUE (the path), RANGE (bytes below 1). */
 DVT_API dvt_status dvt_save_safetensors_shards(const char *path, dvt_array *const *arrays,
                                                const char *const *names, int n,
                                                const char *const *metadata, int64_t bytes);
 /* Write GGUF, version 3, and read version 2 or 3, little-endian, of tensors that are not quantized.
    Shapes are in row-major order: the reverse of the file's. `metadata` is NULL, or pairs of key and
    text and then a NULL. In files that are read, texts, numbers and bools become text ("true",
-   "1e-05"); arrays are left out. Written are dtypes but uint8 and bool, at most 4 axes, and names
-   of at most 63 bytes, as ggml reads them. Errors also: NAME, DTYPE, SHAPE, NULL_ARGUMENT, VALUE
-   (metadata). */
+   "1e-05"); arrays are left out. Metadata is written as text, without general.alignment; llama.cpp
+   needs numbers, so it does not load a model that was read and written again. Written are dtypes
+   but uint8 and bool, at most 4 axes, at least one element, and names of at most 63 bytes, as ggml
+   reads them. Errors also: NAME (also keys that begin with "GGUF."), DTYPE, SHAPE, NULL_ARGUMENT,
+   VALUE (metadata). */
 DVT_API dvt_status dvt_save_gguf(const char *path, dvt_array *const *arrays,
                                  const char *const *names, int n, const char *const *metadata);
 DVT_API dvt_array_list *dvt_load_gguf(const char *path, dvt_ctx ctx);
@@ -119,7 +124,8 @@ DVT_API dvt_array_list *dvt_load_arrays(const char *path, dvt_ctx ctx);
 DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
                                    const char *const *names, int n);
 /* Writes an IDX file of uint8, int8, int32, float32 or float64 with at least one axis. Errors also:
-   DTYPE, SHAPE (no axis), RANGE (an extent of 2^32 or more), NULL_ARGUMENT. */
+   DTYPE, SHAPE (no axis), RANGE (an extent of 2^32 or more), VALUE (a path that ends with .gz),
+   NULL_ARGUMENT. */
 DVT_API dvt_status dvt_save_idx(const char *path, dvt_array *x);
 /* Reads an IDX file, plain or .gz (by content): unsigned and signed bytes, int32, float32, float64;
    16-bit integers become int32. */
@@ -190,7 +196,7 @@ DVT_API dvt_array_list *dvt_read_csv_columns(const void *data, size_t bytes,
                                              const dvt_csv_options *options, dvt_ctx ctx);
 /* Writes x, (rows, columns) or (rows), with the shortest digits that read back as the same elements
    of its dtype. column_names: one for each column, or NULL. Bools are 1 and 0. Errors: SHAPE (other
-   shapes, no elements). */
+   shapes, no elements), VALUE (a path that ends with .gz). */
 DVT_API dvt_status dvt_save_csv(const char *path, dvt_array *x, const char *const *column_names);
 
 /* ---- bytes ---- */

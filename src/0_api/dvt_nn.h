@@ -341,9 +341,10 @@ typedef struct dvt_block_cost {
 DVT_API dvt_status dvt_block_measure(dvt_block *net, dvt_shape input, dvt_block_cost *out);
 
 /* Writes the parameters with structural names ("0.weight"): as safetensors if the path ends with
-   .safetensors, as GGUF with .gguf, as .npz with .npz, else as MXNet's .params. Saves the average
-   of all copies: weights are equal on all contexts, running statistics differ. Copies: to host
-   memory.  Waits: yes. */
+   .safetensors, as GGUF with .gguf, as .npz with .npz, in small or capital letters, else as MXNet's
+   .params. Saves the average of all copies: weights are equal on all contexts, running statistics
+   differ. Copies: to host memory.  Waits: yes.  Errors: VALUE (.npy, .safetensors.index.json), and
+   those of that format. */
 DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path);
 
 /* Options of dvt_block_load_with. */

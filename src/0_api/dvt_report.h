@@ -80,15 +80,18 @@ DVT_API dvt_status dvt_confusion_save(dvt_array *matrix, const char *const *name
 typedef struct dvt_board dvt_board;
 /* Creates a new event file in the folder, which is created with its parents if it is missing. Each
    of the calls below adds an event, which readers of the file can see at once. `tag` is the name of
-   the series, "train/loss" for example.
-   Owns: the innermost scope; the end of the board closes the file. Errors: IO, NOT_BUILT. */
+   the series, "train/loss" for example. An event that cannot be written, on a full disk, leaves
+   nothing in the file.
+   Owns: the innermost scope; the end of the board closes the file. Errors: IO, NULL_ARGUMENT,
+   NOT_BUILT, memory; those below also NAME (a tag or text that is not UTF-8). */
 DVT_API dvt_board *dvt_board_new(const char *folder);
 /* Adds a number, as float32. */
 DVT_API dvt_status dvt_board_scalar(dvt_board *board, const char *tag, double value, int64_t step);
-/* Adds the histogram of x in 64 bins. Waits: yes. */
+/* Adds the histogram of x in 64 bins. Waits: yes. Errors also: those of dvt_histogram_of. */
 DVT_API dvt_status dvt_board_histogram(dvt_board *board, const char *tag, dvt_array *x,
                                        int64_t step);
-/* Adds an image of a shape and dtype that dvt_save_image writes as PNG. Waits: yes. */
+/* Adds an image of a shape and dtype that dvt_save_image writes as PNG. Waits: yes. Errors also:
+   SHAPE, DTYPE, RANGE. */
 DVT_API dvt_status dvt_board_image(dvt_board *board, const char *tag, dvt_array *x, int64_t step);
 /* Adds a text, which may be Markdown. */
 DVT_API dvt_status dvt_board_text(dvt_board *board, const char *tag, const char *text,

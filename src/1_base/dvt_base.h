@@ -286,6 +286,8 @@ DVTI_FN int dvti_fd_create(const char *path, const dvti_fd_info *like);
 DVTI_FN int64_t dvti_fd_read(int fd, void *to, size_t n);
 /* Continues reading at byte `at` of a regular file. */
 DVTI_FN bool dvti_fd_seek(int fd, int64_t at);
+/* Shortens a regular file to `bytes`, and continues there. */
+DVTI_FN bool dvti_fd_cut(int fd, int64_t bytes);
 /* Writes all n bytes, or returns false. */
 DVTI_FN bool dvti_fd_write(int fd, const void *from, size_t n);
 /* Waits until the content has reached the disk. */
@@ -326,10 +328,13 @@ DVTI_FN bool dvti_private_write(const char *path, const void *bytes, size_t size
 /* The names of temporary files that become public ones begin so. */
 #define DVTI_TEMPORARY ".devtensor-"
 /* Calls each(user, name, bytes, modification time in seconds, is a directory) for every entry of a
-   directory, except names with a point in front that are not DVTI_TEMPORARY. */
+   directory, except names with a point in front that are not DVTI_TEMPORARY. Returns false with the
+   reason in errno if it could not list all. */
 typedef void (*dvti_entry_fn)(void *user, const char *name, int64_t bytes, int64_t changed,
                               bool directory);
-DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user);
+DVTI_FN bool dvti_private_list(const char *path, dvti_entry_fn each, void *user);
+/* Returns whether the listed temporary file is left over from a process that has ended. */
+DVTI_FN bool dvti_temporary_left(const char *name, int64_t changed);
 #endif
 
 /* ---- dynamic libraries ---- */

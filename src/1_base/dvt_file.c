@@ -69,6 +69,10 @@ DVTI_FN bool dvti_fd_seek(int fd, int64_t at) {
     return _lseeki64(fd, at, SEEK_SET) == at;
 }
 
+DVTI_FN bool dvti_fd_cut(int fd, int64_t bytes) {
+    return _chsize_s(fd, bytes) == 0 && dvti_fd_seek(fd, bytes);
+}
+
 #else
 
 #define dvti_fd_call_open(path, flags, mode) open((path), (flags) | O_CLOEXEC | O_NOCTTY, (mode))
@@ -238,6 +242,10 @@ DVTI_FN bool dvti_fd_seek(int fd, int64_t at) {
     return (int64_t)lseek(fd, (off_t)at, SEEK_SET) == at;
 }
 
+DVTI_FN bool dvti_fd_cut(int fd, int64_t bytes) {
+    return ftruncate(fd, (off_t)bytes) == 0 && dvti_fd_seek(fd, bytes);
+}
+
 #undef DVTI_LINKS_MOST
 
 #endif
@@ -288,6 +296,8 @@ static int dvti_fd_open(const char *path, int flags, int mode, dvti_fd_info *inf
     if (fd >= 0 && !dvti_fd_stat(fd, info)) {
         int error = errno;
         (void)dvti_fd_close(fd);
+        if (flags == DVTI_FD_CREATE)
+            remove(path);
         errno = error;
         return -1;
     }

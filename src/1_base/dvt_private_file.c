@@ -136,45 +136,79 @@ static bool dvti_entry_listed(const char *name) {
 
 #if defined(_WIN32)
 
-DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
+DVTI_FN bool dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
     char pattern[1100];
     WIN32_FIND_DATAA found;
     HANDLE search;
-    snprintf(pattern, sizeof pattern, "%s\\*", path);
+    DWORD error;
+    if (snprintf(pattern, sizeof pattern, "%s\\*", path) >= (int)sizeof pattern) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
     search = FindFirstFileA(pattern, &found);
-    if (search == INVALID_HANDLE_VALUE)
-        return;
-    do {
-        uint64_t time = (uint64_t)found.ftLastWriteTime.dwHighDateTime << 32 |
-                        found.ftLastWriteTime.dwLowDateTime;
-        int64_t size = (int64_t)((uint64_t)found.nFileSizeHigh << 32 | found.nFileSizeLow);
-        if (dvti_entry_listed(found.cFileName))
-            each(user, found.cFileName, size, (int64_t)(time / 10000000),
-                 (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0);
-    } while (FindNextFileA(search, &found));
-    FindClose(search);
+    if (search != INVALID_HANDLE_VALUE) {
+        do {
+            uint64_t time = (uint64_t)found.ftLastWriteTime.dwHighDateTime << 32 |
+                            found.ftLastWriteTime.dwLowDateTime;
+            int64_t size = (int64_t)((uint64_t)found.nFileSizeHigh << 32 | found.nFileSizeLow);
+            if (dvti_entry_listed(found.cFileName))
+                each(user, found.cFileName, size, (int64_t)(time / 10000000),
+                     (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0);
+        } while (FindNextFileA(search, &found));
+        error = GetLastError();
+        FindClose(search);
+    } else
+        error = GetLastError();
+    errno = error == ERROR_FILE_NOT_FOUND || error == ERROR_PATH_NOT_FOUND ? ENOENT : EIO;
+    return error == ERROR_NO_MORE_FILES;
 }
+
+/* Windows does not delete files that are open. */
+static bool dvti_process_lives(int64_t id) {
+    return id == dvti_process_id();
+}
+
+#define DVTI_LISTED_NOW ((int64_t)time(NULL) + 11644473600) /* since 1601 */
 
 #else
 
-DVTI_FN void dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
+DVTI_FN bool dvti_private_list(const char *path, dvti_entry_fn each, void *user) {
     DIR *directory = opendir(path);
     const struct dirent *entry;
-    while (directory && (entry = readdir(directory)) != NULL) {
-        char full[1400];
+    int error = 0;
+    if (!directory)
+        return false;
+    while (errno = 0, (entry = readdir(directory)) != NULL) {
         struct stat state;
-        snprintf(full, sizeof full, "%s/%s", path, entry->d_name);
-        if (dvti_entry_listed(entry->d_name) && lstat(full, &state) == 0 &&
-            (S_ISDIR(state.st_mode) || S_ISREG(state.st_mode)))
+        if (!dvti_entry_listed(entry->d_name))
+            continue;
+        if (fstatat(dirfd(directory), entry->d_name, &state, AT_SYMLINK_NOFOLLOW) != 0)
+            error = errno == ENOENT ? error : errno; /* ENOENT: deleted meanwhile */
+        else if (S_ISDIR(state.st_mode) || S_ISREG(state.st_mode))
             each(user, entry->d_name, (int64_t)state.st_size, (int64_t)state.st_mtime,
                  S_ISDIR(state.st_mode));
     }
-    if (directory)
-        closedir(directory);
+    error = errno ? errno : error;
+    closedir(directory);
+    errno = error;
+    return !error;
 }
+
+static bool dvti_process_lives(int64_t id) {
+    return id > 0 && id <= INT_MAX && (kill((pid_t)id, 0) == 0 || errno == EPERM);
+}
+
+#define DVTI_LISTED_NOW ((int64_t)time(NULL))
 
 #endif
 
+/* After a day, another process has the id. */
+DVTI_FN bool dvti_temporary_left(const char *name, int64_t changed) {
+    return !dvti_process_lives(strtoll(name + sizeof DVTI_TEMPORARY - 1, NULL, 10)) ||
+           DVTI_LISTED_NOW - changed > 86400;
+}
+
+#undef DVTI_LISTED_NOW
 #undef DVTI_PRIVATE_FILE_MOST
 
 #endif

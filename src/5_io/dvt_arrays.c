@@ -53,6 +53,15 @@ DVTI_FN bool dvti_path_ends_with(const char *path, const char *end) {
     return n >= m;
 }
 
+DVTI_FN bool dvti_file_plain(const char *function, const char *path) {
+    if (!path || !dvti_path_ends_with(path, ".gz"))
+        return true;
+    dvti_fail(DVT_ERR_VALUE,
+              "%s: \"%.300s\" ends with .gz, but this writer does not compress: leave that out",
+              function, path);
+    return false;
+}
+
 DVTI_FN const dvti_list_format *dvti_list_format_of(const char *path) {
     int i;
     for (i = 0; i < DVTI_LENGTH(dvti_list_formats); i++)

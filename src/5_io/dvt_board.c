@@ -5,7 +5,8 @@
        | length, 8 bytes | CRC of the length | Event | CRC of the Event |
 
    CRCs are CRC-32C, rotated by 15 bits plus a constant. Every record is written at once, so a
-   reader never waits for a buffer. Source: tensorflow/core, lib/io/record_writer.h,
+   reader never waits for a buffer. Readers stop at a record that is cut off, so one that could not
+   be written, on a full disk, is removed. Source: tensorflow/core, lib/io/record_writer.h,
    util/event.proto, framework/summary.proto and tensor.proto. */
 #include "5_io/dvt_formats.h"
 
@@ -28,8 +29,9 @@ struct dvt_board {
     dvti_object object;
     char *path;
     int fd;
-    double began; /* dvti_now() at `time` */
-    double time;  /* seconds since 1970 */
+    int64_t bytes; /* of complete records */
+    double began;  /* dvti_now() at `time` */
+    double time;   /* seconds since 1970 */
     dvti_crc crc;
 };
 
@@ -90,8 +92,12 @@ static dvt_status dvti_board_write(const char *function, dvt_board *board, dvti_
     errno = 0;
     if (event->failed || record.failed)
         status = dvti_fail_memory(function, (int64_t)event->length * 2);
-    else if (!dvti_live_write(board->fd, record.at, record.length))
+    else if (dvti_live_write(board->fd, record.at, record.length))
+        board->bytes += (int64_t)record.length;
+    else {
         status = dvti_live_failed(function, board->path, errno);
+        (void)dvti_live_cut(board->fd, board->bytes);
+    }
     dvti_writer_free(&record);
     dvti_writer_free(event);
     return status;
@@ -180,7 +186,9 @@ DVT_API dvt_board *dvt_board_new(const char *folder) {
 }
 
 static dvt_status dvti_board_check(const char *function, const dvt_board *board, const char *tag) {
-    return board && tag ? DVT_OK : dvti_null(function, board ? "tag" : "board");
+    if (!board || !tag)
+        return dvti_null(function, board ? "tag" : "board");
+    return dvti_utf8_check(function, tag) ? DVT_OK : dvti_failure();
 }
 
 DVT_API dvt_status dvt_board_scalar(dvt_board *board, const char *tag, double value, int64_t step) {
@@ -201,6 +209,8 @@ DVT_API dvt_status dvt_board_text(dvt_board *board, const char *tag, const char 
     dvt_status status = dvti_board_check(function, board, tag);
     if (status != DVT_OK || !text)
         return status != DVT_OK ? status : dvti_null(function, "text");
+    if (!dvti_utf8_check(function, text))
+        return dvti_failure();
     out = dvti_board_value(tag);
     plugin = dvti_writer_begin(); /* SummaryMetadata.PluginData */
     metadata = dvti_writer_begin();

@@ -62,7 +62,9 @@ static dvt_status dvti_csv_write_check(const char *function, dvt_array *x,
 
 DVT_API dvt_status dvt_save_csv(const char *path, dvt_array *x, const char *const *column_names) {
     static const char *const function = "dvt_save_csv";
-    dvt_status status = dvti_csv_write_check(function, x, column_names);
+    dvt_status status = dvti_file_plain(function, path)
+                            ? dvti_csv_write_check(function, x, column_names)
+                            : dvti_failure();
     dvt_scope_guard scope;
     dvti_file_out out;
     dvt_array *host;

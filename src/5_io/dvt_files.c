@@ -34,6 +34,16 @@ DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
     return dvti_no_files(out->function) ? DVT_OK : DVT_ERR_NOT_BUILT;
 }
 
+DVTI_FN bool dvti_file_close(dvti_file_out *out, bool ok) {
+    (void)out;
+    return ok;
+}
+
+DVTI_FN dvt_status dvti_files_end(dvti_file_out *file, int n) {
+    (void)n;
+    return dvti_file_end(file, true);
+}
+
 DVTI_FN int dvti_live_open(const char *function, const char *path) {
     (void)path;
     (void)dvti_no_files(function);
@@ -44,6 +54,10 @@ DVTI_FN bool dvti_live_write(int fd, const void *bytes, size_t n) {
     (void)fd;
     (void)bytes;
     return n == 0;
+}
+
+DVTI_FN bool dvti_live_cut(int fd, int64_t bytes) {
+    return fd < 0 && bytes == 0;
 }
 
 DVTI_FN bool dvti_live_close(int fd) {
@@ -137,6 +151,7 @@ static bool dvti_file_open(dvti_file_out *out) {
         return dvti_file_create(out, NULL);
     (void)dvti_fd_close(out->fd);
     out->fd = -1;
+    out->replaces = true;
     return dvti_file_create(out, &info);
 }
 
@@ -197,27 +212,74 @@ static void dvti_file_finish(dvti_file_out *out) {
         dvti_file_fail(out, "written", errno, dvti_file_advice);
 }
 
-DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
-    bool done;
+DVTI_FN bool dvti_file_close(dvti_file_out *out, bool ok) {
     if (ok)
         dvti_file_finish(out);
     errno = 0;
     if (!dvti_fd_close(out->fd) && ok)
         dvti_file_fail(out, "written", errno, dvti_file_advice);
+    out->fd = -1;
+    dvti_free(out->buffer);
+    out->buffer = NULL;
+    return ok && !out->failed;
+}
+
+DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok) {
+    if (out->fd >= 0)
+        ok = dvti_file_close(out, ok);
     errno = 0;
-    if (ok && !out->failed && out->temporary && !dvti_file_replace(out->temporary, out->target))
-        dvti_file_fail(out, "replaced", errno, dvti_file_advice);
-    done = ok && !out->failed;
-    if (!done && out->temporary)
+    if (ok && out->temporary && !dvti_file_replace(out->temporary, out->target))
+        ok = dvti_file_fail(out, "replaced", errno, out->advice ? out->advice : dvti_file_advice);
+    if (!ok && out->temporary)
         remove(out->temporary);
     dvti_file_out_free(out);
-    return done ? DVT_OK : dvti_failure();
+    return ok ? DVT_OK : dvti_failure();
+}
+
+/* Renames the old file. Sets *name, to be freed. */
+static bool dvti_file_hide(dvti_file_out *out, char **name) {
+    const size_t bytes = strlen(out->temporary) + 5;
+    *name = (char *)dvti_alloc(bytes);
+    if (!*name)
+        return dvti_file_fail_memory(out, bytes);
+    snprintf(*name, bytes, "%s.old", out->temporary);
+    errno = 0;
+    return dvti_file_replace(out->target, *name) ||
+           dvti_file_fail(out, "replaced", errno, dvti_file_advice);
+}
+
+DVTI_FN dvt_status dvti_files_end(dvti_file_out *file, int n) {
+    dvti_file_out *last = &file[n - 1];
+    char *hidden = NULL;
+    dvt_status status = DVT_OK;
+    bool mixes = false, ok = true;
+    int i, done = 0;
+    for (i = 0; i < n - 1; i++)
+        mixes = mixes || (n > 2 && file[i].replaces);
+    if (mixes && last->replaces)
+        ok = dvti_file_hide(last, &hidden);
+    for (i = 0; i < n; i++) {
+        if (done && hidden)
+            file[i].advice =
+                "other files were replaced, so their old index was removed: save again";
+        if (i == n - 1 && hidden && !done)
+            (void)rename(hidden, last->target);
+        status = dvti_file_end(&file[i], ok);
+        ok = status == DVT_OK;
+        done += ok;
+    }
+    if (hidden)
+        remove(hidden);
+    dvti_free(hidden);
+    return status;
 }
 
 #undef DVTI_FILE_BUFFER
 
 /* ---- files that grow ---- */
 DVTI_FN dvt_status dvti_live_failed(const char *function, const char *path, int error) {
+    if (error == ENOMEM)
+        return dvti_fail_memory(function, (int64_t)strlen(path));
     return dvti_fail(DVT_ERR_IO, "%s: \"%.300s\" could not be written: %s; %s", function, path,
                      error ? strerror(error) : "unknown reason", dvti_file_advice);
 }
@@ -252,6 +314,10 @@ DVTI_FN int dvti_live_open(const char *function, const char *path) {
 
 DVTI_FN bool dvti_live_write(int fd, const void *bytes, size_t n) {
     return dvti_fd_write(fd, bytes, n);
+}
+
+DVTI_FN bool dvti_live_cut(int fd, int64_t bytes) {
+    return dvti_fd_cut(fd, bytes);
 }
 
 DVTI_FN bool dvti_live_close(int fd) {

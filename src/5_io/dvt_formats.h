@@ -57,10 +57,15 @@ DVTI_FN bool dvti_metadata_check(const char *function, const char *const *metada
 /* Checks that a name or text is UTF-8. */
 DVTI_FN bool dvti_utf8_check(const char *function, const char *text);
 
-/* Writes a safetensors file; `function` is the name in messages. */
+/* Writes a safetensors file; `function` is the name in messages. If `later` is not NULL, sets it to
+   a closed file, for dvti_files_end. */
 DVTI_FN dvt_status dvti_safetensors_save_with(const char *function, const char *path,
                                               dvt_array *const *arrays, const char *const *names,
-                                              int n, const char *const *metadata);
+                                              int n, const char *const *metadata,
+                                              dvti_file_out *later);
+/* Checks the arguments, as that does first. */
+DVTI_FN bool dvti_safetensors_check(const char *function, dvt_array *const *arrays,
+                                    const char *const *names, int n, const char *const *metadata);
 
 /* ---- GGUF ---- */
 #define DVTI_GGUF_ALIGNMENT 32 /* unless the metadata has another */

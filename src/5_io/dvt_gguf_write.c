@@ -9,7 +9,7 @@ typedef struct dvti_gguf_out {
     const char *function;
     dvt_array *const *arrays;
     const char *const *names, *const *metadata;
-    int n, n_metadata;
+    int n, n_metadata, skipped;
 } dvti_gguf_out;
 
 /* ---- checks ---- */
@@ -30,7 +30,16 @@ static dvt_status dvti_gguf_check_array(const dvti_gguf_out *o, int i) {
         return dvti_fail(DVT_ERR_SHAPE,
                          "%s: array %d, \"%.100s\", is %s; GGUF has at most %d axes: reshape it",
                          o->function, i, o->names[i], dvti_describe(x), DVTI_GGUF_AXES);
+    if (!dvti_has_elements(&x->shape))
+        return dvti_fail(DVT_ERR_SHAPE,
+                         "%s: array %d, \"%.100s\", is %s; readers of GGUF refuse arrays without "
+                         "elements",
+                         o->function, i, o->names[i], dvti_describe(x));
     return DVT_OK;
+}
+
+static bool dvti_gguf_skips(const char *key) {
+    return strcmp(key, "general.alignment") == 0;
 }
 
 static dvt_status dvti_gguf_check(dvti_gguf_out *o) {
@@ -45,11 +54,12 @@ static dvt_status dvti_gguf_check(dvti_gguf_out *o) {
         status = dvti_gguf_check_array(o, i);
     for (i = 0; i < o->n_metadata && status == DVT_OK; i++) {
         const char *key = o->metadata[2 * i];
-        if (!*key || strlen(key) > DVTI_GGUF_KEY || strcmp(key, "general.alignment") == 0)
+        if (!*key || strlen(key) > DVTI_GGUF_KEY || strncmp(key, "GGUF.", 5) == 0)
             status = dvti_fail(DVT_ERR_NAME,
                                "%s: the metadata has the key \"%.100s\"; expected 1 to %d bytes, "
-                               "and not general.alignment, which is a number",
+                               "and no GGUF. in front",
                                o->function, key, DVTI_GGUF_KEY);
+        o->skipped += dvti_gguf_skips(key);
     }
     return status;
 }
@@ -71,8 +81,10 @@ static bool dvti_gguf_head(dvti_writer *head, const dvti_gguf_out *o) {
     dvti_writer_text(head, "GGUF");
     dvti_writer_le(head, 3, 4);
     dvti_writer_le(head, (uint64_t)o->n, 8);
-    dvti_writer_le(head, (uint64_t)o->n_metadata, 8);
+    dvti_writer_le(head, (uint64_t)(o->n_metadata - o->skipped), 8);
     for (i = 0; i < o->n_metadata; i++) {
+        if (dvti_gguf_skips(o->metadata[2 * i]))
+            continue;
         dvti_gguf_write_text(head, o->metadata[2 * i]);
         dvti_writer_le(head, DVTI_GGUF_STRING, 4);
         dvti_gguf_write_text(head, o->metadata[2 * i + 1]);
@@ -113,7 +125,7 @@ static bool dvti_gguf_write_elements(const dvti_gguf_out *o, dvti_file_out *out)
 static dvt_status dvti_gguf_save_with(const char *function, const char *path,
                                       dvt_array *const *arrays, const char *const *names, int n,
                                       const char *const *metadata) {
-    dvti_gguf_out o = {function, arrays, names, metadata, n, 0};
+    dvti_gguf_out o = {function, arrays, names, metadata, n, 0, 0};
     dvt_status status = dvti_gguf_check(&o);
     dvti_writer head = dvti_writer_begin();
     dvti_file_out out;

@@ -131,7 +131,8 @@ static dvt_status dvti_idx_write_check(const char *function, const dvt_array *x)
 
 DVT_API dvt_status dvt_save_idx(const char *path, dvt_array *x) {
     static const char *const function = "dvt_save_idx";
-    dvt_status status = dvti_idx_write_check(function, x);
+    dvt_status status =
+        dvti_file_plain(function, path) ? dvti_idx_write_check(function, x) : dvti_failure();
     unsigned char head[4 + 4 * DVT_MAX_DIMS] = {0};
     dvt_scope_guard scope;
     dvti_file_out out;

@@ -121,8 +121,9 @@ typedef struct dvti_file_out {
     unsigned char *buffer;
     size_t n; /* bytes in the buffer */
     int fd;
-    bool failed;
-    dvti_writer *memory; /* not NULL: receives all bytes, and there is no file */
+    bool failed, replaces; /* replaces: target exists, and temporary will replace it */
+    const char *advice;    /* for a failing rename; NULL: a general one */
+    dvti_writer *memory;   /* not NULL: receives all bytes, and there is no file */
 } dvti_file_out;
 
 /* Opens the file. Returns false with the error set; nothing needs to be closed then. */
@@ -132,14 +133,25 @@ DVTI_FN void dvti_file_write(dvti_file_out *out, const void *bytes, size_t n);
 /* Closes the file. Renames the temporary file if all writes succeeded and `ok`; otherwise removes
    it. */
 DVTI_FN dvt_status dvti_file_end(dvti_file_out *out, bool ok);
+/* Syncs and closes a file whose new content is complete. Returns false with the error set. Call
+   dvti_file_end afterwards. */
+DVTI_FN bool dvti_file_close(dvti_file_out *out, bool ok);
+/* Calls dvti_file_end for n closed files. The last one names the others. If they replace older
+   files, the old last one is gone until all are replaced. */
+DVTI_FN dvt_status dvti_files_end(dvti_file_out *file, int n);
+
+/* Refuses a path that ends with .gz, for formats whose readers decompress. */
+DVTI_FN bool dvti_file_plain(const char *function, const char *path);
 
 /* Opens a file that readers may open while it grows: without buffer and rename. Replaces a file,
    and keeps links, devices and pipes. Returns a descriptor, or -1 with the error set. */
 DVTI_FN int dvti_live_open(const char *function, const char *path);
-/* Write all bytes, and close. They return false with the reason in errno. */
+/* Write all bytes, shorten the file to `bytes`, and close. They return false with the reason in
+   errno. */
 DVTI_FN bool dvti_live_write(int fd, const void *bytes, size_t n);
+DVTI_FN bool dvti_live_cut(int fd, int64_t bytes);
 DVTI_FN bool dvti_live_close(int fd);
-/* Sets IO: "could not be written". */
+/* Sets IO: "could not be written", or HOST_MEMORY. */
 DVTI_FN dvt_status dvti_live_failed(const char *function, const char *path, int error);
 
 /* ---- sources of untrusted bytes: memory, a file, a part or the compressed content of one ---- */

@@ -235,24 +235,27 @@ typedef struct dvti_safetensors_out {
     const char *const *names, *const *metadata;
     int n;
     int64_t *begin; /* of each array, in the data */
+    dvti_file_out *later;
 } dvti_safetensors_out;
 
-static bool dvti_safetensors_names_ok(const dvti_safetensors_out *o) {
+DVTI_FN bool dvti_safetensors_check(const char *function, dvt_array *const *arrays,
+                                    const char *const *names, int n, const char *const *metadata) {
     int i;
-    if (!o->names && o->n > 0) {
-        dvti_null(o->function, "names");
+    if (!names && n > 0) {
+        dvti_null(function, "names");
         return false;
     }
-    if (!dvti_arrays_check(o->function, o->arrays, o->names, o->n))
+    if (!dvti_arrays_check(function, arrays, names, n) ||
+        !dvti_metadata_check(function, metadata, &i))
         return false;
-    for (i = 0; i < o->n; i++) {
-        if (!dvti_utf8_check(o->function, o->names[i]))
+    for (i = 0; i < n; i++) {
+        if (!dvti_utf8_check(function, names[i]))
             return false;
-        if (strcmp(o->names[i], DVTI_SAFETENSORS_METADATA) == 0) {
+        if (strcmp(names[i], DVTI_SAFETENSORS_METADATA) == 0) {
             dvti_fail(DVT_ERR_NAME,
                       "%s: array %d is named " DVTI_SAFETENSORS_METADATA
                       ", which the format uses itself; give it another name",
-                      o->function, i);
+                      function, i);
             return false;
         }
     }
@@ -327,27 +330,27 @@ static void dvti_safetensors_write_header(dvti_writer *header, const dvti_safete
 static dvt_status dvti_safetensors_write(const dvti_safetensors_out *o, const char *path,
                                          const dvti_writer *header) {
     dvti_writer length = dvti_writer_begin();
-    dvti_file_out out;
+    dvti_file_out own, *out = o->later ? o->later : &own;
     bool good;
-    if (!dvti_file_begin(&out, o->function, path))
+    if (!dvti_file_begin(out, o->function, path))
         return dvti_failure();
     dvti_writer_le(&length, header->length, 8);
     good = !length.failed;
     if (good) {
-        dvti_file_write(&out, length.at, length.length);
-        dvti_file_write(&out, header->at, header->length);
-        good = dvti_safetensors_places(o, &out);
+        dvti_file_write(out, length.at, length.length);
+        dvti_file_write(out, header->at, header->length);
+        good = dvti_safetensors_places(o, out);
     } else
         dvti_fail_memory(o->function, 8);
     dvti_writer_free(&length);
-    return dvti_file_end(&out, good);
+    good = dvti_file_close(out, good);
+    return good && o->later ? DVT_OK : dvti_file_end(out, good);
 }
 
 static dvt_status dvti_safetensors_save_all(dvti_safetensors_out *o, const char *path) {
     dvti_writer header = dvti_writer_begin();
     dvt_status status;
-    int pairs;
-    if (!dvti_safetensors_names_ok(o) || !dvti_metadata_check(o->function, o->metadata, &pairs))
+    if (!dvti_safetensors_check(o->function, o->arrays, o->names, o->n, o->metadata))
         return dvti_failure();
     o->begin = (int64_t *)dvti_alloc(sizeof *o->begin * (size_t)o->n);
     if (!o->begin)
@@ -374,7 +377,8 @@ static dvt_status dvti_safetensors_save_all(dvti_safetensors_out *o, const char 
 
 DVTI_FN dvt_status dvti_safetensors_save_with(const char *function, const char *path,
                                               dvt_array *const *arrays, const char *const *names,
-                                              int n, const char *const *metadata) {
+                                              int n, const char *const *metadata,
+                                              dvti_file_out *later) {
     dvti_safetensors_out o;
     memset(&o, 0, sizeof o);
     o.function = function;
@@ -382,19 +386,21 @@ DVTI_FN dvt_status dvti_safetensors_save_with(const char *function, const char *
     o.names = names;
     o.n = n;
     o.metadata = metadata;
+    o.later = later;
     return dvti_safetensors_save_all(&o, path);
 }
 
 DVTI_FN dvt_status dvti_safetensors_save(const char *function, const char *path,
                                          dvt_array *const *arrays, const char *const *names,
                                          int n) {
-    return dvti_safetensors_save_with(function, path, arrays, names, n, NULL);
+    return dvti_safetensors_save_with(function, path, arrays, names, n, NULL, NULL);
 }
 
 DVT_API dvt_status dvt_save_safetensors(const char *path, dvt_array *const *arrays,
                                         const char *const *names, int n,
                                         const char *const *metadata) {
-    return dvti_safetensors_save_with("dvt_save_safetensors", path, arrays, names, n, metadata);
+    return dvti_safetensors_save_with("dvt_save_safetensors", path, arrays, names, n, metadata,
+                                      NULL);
 }
 
 #if defined(DVTI_CHECKPOINTS)
@@ -408,7 +414,7 @@ DVTI_FN dvt_status dvti_safetensors_save_list(const char *function, const char *
     if (n)
         memcpy((void *)metadata, (const void *)list->metadata, n * sizeof *metadata);
     status = dvti_safetensors_save_with(function, path, list->array,
-                                        (const char *const *)list->name, list->n, metadata);
+                                        (const char *const *)list->name, list->n, metadata, NULL);
     dvti_free((void *)metadata);
     return status;
 }

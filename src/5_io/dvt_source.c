@@ -113,9 +113,15 @@ DVTI_FN bool dvti_source_open(dvti_source *in, const char *function, const char 
     in->fd = dvti_fd_open_read(path, &info);
     if (in->fd < 0)
         return dvti_source_error(in, "opened", errno);
-    in->known = in->seekable = info.regular;
-    in->remaining = info.regular ? info.size : DVTI_SOURCE_MOST;
-    return dvti_source_buffered(in, dvti_source_pull_file);
+    in->known = info.regular && info.size > 0;
+    in->remaining = in->known ? info.size : DVTI_SOURCE_MOST;
+    if (!dvti_source_buffered(in, dvti_source_pull_file))
+        return false;
+    /* Files of /proc have content, but no size. An empty file becomes known here. */
+    if (info.regular && !in->known)
+        (void)dvti_source_peek(in, 1);
+    in->seekable = info.regular && in->known;
+    return !in->reported;
 }
 
 /* Empties the buffer and continues at byte `at`. */

@@ -329,7 +329,13 @@ DVTI_FN bool dvti_load_report(const dvti_load *load) {
         dvti_tell_rest(load);
         return true;
     }
-    if (kinds > 1)
+    if (missing.n && !load->options.map &&
+        dvt_array_list_metadata(load->file, "devtensor.checkpoint"))
+        dvti_text_add(&text,
+                      "'%.200s' is a checkpoint: call dvt_checkpoint_load, or map net.* to * with "
+                      "ignore_extra of dvt_block_load_with",
+                      load->path);
+    else if (kinds > 1)
         dvti_report_all(&text, &missing, &extra, &pairs, &shapes, &dtypes);
     else if (missing.n)
         dvti_report_missing(&text, &missing);

@@ -85,6 +85,11 @@ DVT_API dvt_status dvt_block_save(dvt_block *net, const char *path) {
     dvt_status status;
     if (!net || !path)
         return dvti_null("dvt_block_save", net ? "path" : "net");
+    if (dvti_path_ends_with(path, ".npy") || dvti_path_ends_with(path, ".safetensors.index.json"))
+        return dvti_fail(DVT_ERR_VALUE,
+                         "dvt_block_save: \"%.300s\" is not written; expected .safetensors, "
+                         ".gguf, .npz or .params",
+                         path);
     if (!dvti_named_collect("dvt_block_save", net, &list))
         return dvti_failure();
     scope = dvt_scope_begin();

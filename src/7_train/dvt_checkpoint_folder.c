@@ -16,9 +16,10 @@ typedef struct dvti_folder {
     const char *function, *folder;
     dvti_kept *item;
     size_t count, capacity;
-    bool temporary; /* delete what killed processes left */
-    bool memory;    /* exhausted */
-    bool tells;     /* of checkpoints that are cut off */
+    bool temporary;  /* delete what killed processes left */
+    bool memory;     /* exhausted */
+    bool unreadable; /* a file could not be read */
+    bool tells;      /* of checkpoints that are cut off */
 } dvti_folder;
 
 static char *dvti_folder_path(const char *folder, const char *name) {
@@ -38,7 +39,8 @@ static void dvti_folder_visit(void *user, const char *name, int64_t bytes, int64
     char *path;
     (void)bytes;
     if (directory || f->memory ||
-        !(temporary ? f->temporary : dvti_ends_with(name, n, DVTI_CHECKPOINT_END)))
+        !(temporary ? f->temporary && dvti_temporary_left(name, changed)
+                    : dvti_ends_with(name, n, DVTI_CHECKPOINT_END)))
         return;
     path = dvti_folder_path(f->folder, name);
     f->memory = !path || !dvti_grow((void **)&f->item, &f->capacity, f->count + 1, sizeof *item);
@@ -55,26 +57,31 @@ static void dvti_folder_visit(void *user, const char *name, int64_t bytes, int64
     item->ours = strncmp(name, DVTI_CHECKPOINT_STEM, sizeof DVTI_CHECKPOINT_STEM - 1) == 0;
 }
 
-/* Reads the header. Returns false for files that are no checkpoints, or cut off. */
-static bool dvti_kept_look(dvti_folder *f, dvti_kept *item) {
+/* Reads the header, or verifies all. Returns false for files that are no checkpoints, damaged or
+   unreadable. */
+static bool dvti_kept_read(dvti_folder *f, dvti_kept *item, bool all) {
     const dvti_attempt attempt = dvti_attempt_begin();
     dvt_scope_guard scope = dvt_scope_begin();
     dvt_array_list *list =
-        dvti_list_load(f->function, item->path, dvt_cpu(), dvti_safetensors_notes);
+        all ? dvti_checkpoint_read(f->function, item->path)
+            : dvti_list_load(f->function, item->path, dvt_cpu(), dvti_safetensors_notes);
     int64_t version = 0;
-    bool good = list && dvti_noted_number(list, DVTI_CHECKPOINT_FORMAT, DVT_I64, &version) &&
-                dvti_noted_number(list, "step", DVT_I64, &item->step) &&
-                dvti_noted_number(list, "epoch", DVT_I64, &item->epoch) &&
-                dvti_noted_number(list, "metric", DVT_F64, &item->metric);
+    bool good =
+        list && (all || (dvti_noted_number(list, DVTI_CHECKPOINT_FORMAT, DVT_I64, &version) &&
+                         dvti_noted_number(list, "step", DVT_I64, &item->step) &&
+                         dvti_noted_number(list, "epoch", DVT_I64, &item->epoch) &&
+                         dvti_noted_number(list, "metric", DVT_F64, &item->metric)));
+    const bool unreadable = !good && dvti_failure() == DVT_ERR_IO;
     dvt_scope_end(&scope);
     f->memory = f->memory || dvti_failure() == DVT_ERR_HOST_MEMORY;
+    f->unreadable = f->unreadable || unreadable;
+    if (!good && f->tells && !f->memory && (all || item->ours || unreadable))
+        dvti_log(DVT_LOG_WARNING,
+                 "%s: '%.300s' %s; an older checkpoint is looked for. The reason: %s", f->function,
+                 item->path, unreadable ? "cannot be read" : "is damaged",
+                 attempt.clean && *dvt_error() ? dvt_error() : "see level debug");
     dvti_attempt_end(&attempt);
     return good;
-}
-
-static void dvti_kept_warn(const dvti_folder *f, const dvti_kept *item) {
-    dvti_log(DVT_LOG_WARNING, "%s: '%.300s' is damaged; an older checkpoint is looked for",
-             f->function, item->path);
 }
 
 static void dvti_folder_free(dvti_folder *f) {
@@ -84,19 +91,20 @@ static void dvti_folder_free(dvti_folder *f) {
     dvti_free(f->item);
 }
 
-/* Lists the checkpoints of the directory. Returns false with HOST_MEMORY set. */
+/* Lists the checkpoints of the directory. Returns false with HOST_MEMORY or IO set. */
 static bool dvti_folder_list(dvti_folder *f) {
     size_t i, n = 0;
-    dvti_private_list(f->folder, dvti_folder_visit, f);
+    if (!dvti_private_list(f->folder, dvti_folder_visit, f) && errno != ENOENT) {
+        dvti_fail(DVT_ERR_IO, "%s: the directory \"%.300s\" could not be listed: %s",
+                  f->function, f->folder, strerror(errno));
+        return false;
+    }
     for (i = 0; i < f->count && !f->memory; i++) {
         dvti_kept item = f->item[i];
-        if (dvti_kept_look(f, &item)) {
+        if (dvti_kept_read(f, &item, false))
             f->item[n++] = item;
-            continue;
-        }
-        if (f->tells && item.ours && !f->memory)
-            dvti_kept_warn(f, &item);
-        dvti_free(item.path);
+        else
+            dvti_free(item.path);
     }
     for (; i < f->count; i++)
         dvti_free(f->item[i].path);
@@ -118,21 +126,6 @@ static int dvti_kept_newest(const void *a, const void *b) {
     return strcmp(y->path, x->path);
 }
 
-/* Returns whether the file is not damaged. */
-static bool dvti_kept_verify(dvti_folder *f, const dvti_kept *item) {
-    const dvti_attempt attempt = dvti_attempt_begin();
-    dvt_scope_guard scope = dvt_scope_begin();
-    const bool good = dvti_checkpoint_read(f->function, item->path) != NULL;
-    dvt_scope_end(&scope);
-    f->memory = !good && dvti_failure() == DVT_ERR_HOST_MEMORY;
-    dvti_attempt_end(&attempt);
-    if (f->memory)
-        dvti_fail_memory(f->function, DVTI_SOURCE_PEEK);
-    else if (!good)
-        dvti_kept_warn(f, item);
-    return good;
-}
-
 static bool dvti_folder_newest(dvti_folder *f, char *path, size_t size) {
     size_t i = 0;
     f->tells = true;
@@ -140,8 +133,13 @@ static bool dvti_folder_newest(dvti_folder *f, char *path, size_t size) {
         return false;
     if (f->count > 1)
         qsort(f->item, f->count, sizeof *f->item, dvti_kept_newest);
-    while (i < f->count && !dvti_kept_verify(f, &f->item[i]) && !f->memory)
+    while (i < f->count && !dvti_kept_read(f, &f->item[i], true) && !f->memory)
         i++;
+    if (f->memory)
+        dvti_fail_memory(f->function, DVTI_SOURCE_PEEK);
+    else if (i == f->count && f->unreadable)
+        dvti_fail(DVT_ERR_IO, "%s: no checkpoint of \"%.300s\" can be read; the log says why",
+                  f->function, f->folder);
     if (i == f->count || f->memory)
         return false;
     if (strlen(f->item[i].path) >= size) {
@@ -158,7 +156,7 @@ static dvti_folder dvti_folder_begin(const char *function, const char *folder) {
     dvti_folder f;
     memset(&f, 0, sizeof f);
     f.function = function;
-    f.folder = folder;
+    f.folder = folder && !*folder ? "." : folder;
     return f;
 }
 
@@ -225,10 +223,10 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
                          f.function, n);
     snprintf(name, sizeof name, DVTI_CHECKPOINT_STEM "%09lld" DVTI_CHECKPOINT_END,
              (long long)dvti_checkpoint_step(c));
-    path = dvti_folder_path(folder, name);
+    path = dvti_folder_path(f.folder, name);
     if (!path)
         return dvti_fail_memory(f.function, (int64_t)strlen(folder) + (int64_t)sizeof name);
-    (void)dvti_directories_make(folder); /* the writer reports a failure */
+    (void)dvti_directories_make(f.folder); /* the writer reports a failure */
     status = dvti_checkpoint_write(f.function, c, path);
     if (status == DVT_OK)
         status = dvti_folder_keep(&f, path, n, best);

@@ -12,8 +12,6 @@
 #define DVTI_CURVE_BOTTOM 364
 /* Lines with at most this many points show them as dots. */
 #define DVTI_CURVE_DOTS 50
-/* Larger values are not drawn: differences of such numbers overflow. */
-#define DVTI_CURVE_LARGEST 1e300
 
 typedef struct dvti_series {
     char *name;
@@ -88,7 +86,7 @@ DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x,
     if (!s || !dvti_grow((void **)&s->x, &s->x_capacity, s->n + 1, sizeof *s->x) ||
         !dvti_grow((void **)&s->y, &s->y_capacity, s->n + 1, sizeof *s->y))
         return dvti_fail_memory("dvt_curve_add", (int64_t)sizeof *s);
-    if (!(fabs(x) <= DVTI_CURVE_LARGEST) || !(fabs(y) <= DVTI_CURVE_LARGEST))
+    if (!(fabs(x) <= DBL_MAX) || !(fabs(y) <= DBL_MAX))
         return DVT_OK;
     s->x[s->n] = x;
     s->y[s->n++] = y;
@@ -118,6 +116,10 @@ static double dvti_round_step(double rough) {
     return power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
 }
 
+static double dvti_scale_linear(const dvti_scale *scale, int i) {
+    return DVTI_MIN(2 * (0.5 * scale->low + i * (0.5 * scale->step)), DBL_MAX);
+}
+
 /* Returns round bounds around the data; a single value gets a margin. */
 static dvti_scale dvti_scale_make(double low, double high) {
     dvti_scale scale;
@@ -130,14 +132,15 @@ static dvti_scale dvti_scale_make(double low, double high) {
     least = 1e-9 * DVTI_MAX(fabs(low), fabs(high));
     if (high - low <= DVTI_MAX(least, 1e-300)) {
         double margin = DVTI_MAX(0.1 * fabs(low), least > 0 ? least : 0.5);
-        low -= margin;
-        high += margin;
+        low = DVTI_MAX(low - margin, -DBL_MAX);
+        high = DVTI_MIN(high + margin, DBL_MAX);
     }
-    scale.step = dvti_round_step((high - low) / 6);
-    scale.low = floor(low / scale.step) * scale.step;
-    scale.ticks = (int)ceil((high - scale.low) / scale.step - 1e-9);
+    /* Multiplying by 0.5 is exact, and such differences do not overflow. */
+    scale.step = dvti_round_step((0.5 * high - 0.5 * low) / 3);
+    scale.low = DVTI_MAX(floor(low / scale.step) * scale.step, -DBL_MAX);
+    scale.ticks = (int)ceil((0.5 * high - 0.5 * scale.low) / (0.5 * scale.step) - 1e-9);
     scale.ticks = DVTI_MAX(scale.ticks, 1);
-    scale.high = scale.low + scale.ticks * scale.step;
+    scale.high = dvti_scale_linear(&scale, scale.ticks);
     return scale;
 }
 
@@ -145,7 +148,7 @@ static dvti_scale dvti_scale_make(double low, double high) {
 static double dvti_fine_tick(int k) {
     static const int digits[] = {1, 2, 5};
     int power = (k + 3000) / 3 - 1000;
-    return digits[(k + 3000) % 3] * pow(10, power);
+    return DVTI_MIN(digits[(k + 3000) % 3] * pow(10, power), DBL_MAX);
 }
 
 /* Does the same for logarithms. Up to three decades have ticks at 2 and 5. */
@@ -181,14 +184,16 @@ static dvti_scale dvti_scale_log(double low, double high) {
 
 /* Returns the value of tick i. */
 static double dvti_scale_tick(const dvti_scale *scale, int i) {
-    return !scale->log   ? scale->low + i * scale->step
+    const double linear = dvti_scale_linear(scale, i);
+    return !scale->log   ? linear
            : scale->fine ? dvti_fine_tick(scale->first + i)
-                         : pow(10, scale->low + i * scale->step);
+                         : DVTI_MIN(pow(10, linear), DBL_MAX);
 }
 
 /* Returns the position of a value: 0 at the lower end of the axis, 1 at the upper one. */
 static double dvti_scale_share(const dvti_scale *scale, double value) {
-    return ((scale->log ? log10(value) : value) - scale->low) / (scale->high - scale->low);
+    const double at = scale->log ? log10(value) : value;
+    return (0.5 * at - 0.5 * scale->low) / (0.5 * scale->high - 0.5 * scale->low);
 }
 
 /* A logarithmic axis has positive values only; those near 0 have no exact decimal logarithm. */
@@ -360,4 +365,3 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_TOP
 #undef DVTI_CURVE_BOTTOM
 #undef DVTI_CURVE_DOTS
-#undef DVTI_CURVE_LARGEST

@@ -569,6 +569,25 @@ class Exchange(Case):
         self.assertRaises(BufferError, backward.__dlpack__, copy=False)
         self.assertRaises(BufferError, x.__dlpack__, dl_device=(2, 0))
 
+    def test_dlpack_that_is_refused(self):
+        x = dt.zeros(3)
+        blocks = lib.get_stats().blocks_of_memory
+        for version in (None, (1, 0)):
+            y = dt.zeros(1000)
+            with self.assertRaises(ZeroDivisionError):
+                try:
+                    (y.__dlpack__(max_version=version), 1 / 0)  # its capsule ends with it
+                except SystemError:
+                    self.fail("the exception is lost")
+            del y
+            del x
+            x = dt.zeros(3)
+            self.assertEqual(lib.get_stats().blocks_of_memory, blocks)
+        capsule = x.__dlpack__()
+        del x
+        dt.zeros(3)  # does not end a capsule in use
+        self.assertEqual(dt._take_capsule(capsule).tolist(), [0, 0, 0])
+
     def exchanged(self, make, back, data):
         theirs = make([[1.0, 2, 3], [4, 5, 6]])
         x = dt.from_dlpack(theirs)
@@ -741,6 +760,12 @@ class More(Case):
         arrays = dt.load(path)
         self.assertEqual({name: x.tolist() for name, x in arrays.items()},
                          {"a": [0, 1, 2], "b": [[1, 1]]})
+        dt.save(path, {"a": array.array("f", [1, 2]), "b": [3]})
+        self.assertEqual([x.tolist() for x in dt.load(path).values()], [[1, 2], [3]])
+        self.assertRaises(TypeError, dt.save, path, {"a": object()})
+        for call in (lambda: dt.save(path + "\0.npz", {}), lambda: dt.load(path + "\0"),
+                     lambda: dt.save(path, {"a\0b": dt.zeros(1)})):
+            self.assertRaisesRegex(ValueError, "null character", call)
 
     def test_random(self):
         dt.seed(3)

@@ -470,3 +470,46 @@ DVT_TEST(base_a_environment) {
     CHECK_INT(dvt_set_virtual_gpus(0, 0), DVT_OK);
     dvt_set_logger(NULL, NULL);
 }
+
+#if !defined(DEVTENSOR_NO_FILES) && !defined(_WIN32)
+/* ---- files that are replaced together ---- */
+/* Writes three files over three older ones. Renaming the one at `wrong` fails. Returns the names
+   of those that have new content, as bits; files that are missing add 8, 16 and 32. */
+static int files_replaced(int wrong) {
+    dvti_file_out file[3];
+    const char *folder = getenv("TMPDIR");
+    char path[3][600];
+    int i, bits = 0;
+    for (i = 0; i < 3; i++) {
+        FILE *f;
+        snprintf(path[i], sizeof path[i], "%s/devtensor-%ld-group-%d",
+                 folder && *folder ? folder : "/tmp", (long)getpid(), i);
+        f = fopen(path[i], "wb");
+        CHECK(f && fclose(f) == 0);
+        CHECK(dvti_file_begin(&file[i], "test", path[i]));
+        dvti_file_write(&file[i], "new", 3);
+        CHECK(dvti_file_close(&file[i], true));
+    }
+    if (wrong >= 0)
+        CHECK(remove(path[wrong]) == 0 && mkdir(path[wrong], 0700) == 0);
+    CHECK_INT(dvti_files_end(file, 3), wrong < 0 ? DVT_OK : DVT_ERR_IO);
+    for (i = 0; i < 3; i++) {
+        struct stat state;
+        bits |= stat(path[i], &state) != 0 ? 8 << i : state.st_size == 3 ? 1 << i : 0;
+        remove(path[i]);
+    }
+    return bits;
+}
+
+DVT_TEST(files_that_belong_together) {
+    dvt_set_log_level(DVT_LOG_OFF);
+    CHECK_INT(files_replaced(-1), 1 | 2 | 4);
+    CHECK_INT(files_replaced(0) & ~(1 | 8), 0); /* the last one is the old one */
+    CHECK(strstr(dvt_error(), "could not be replaced") != NULL);
+    dvt_clear_error();
+    CHECK_INT(files_replaced(1) & ~(2 | 16), 1 | 32); /* the old last one is gone */
+    CHECK(strstr(dvt_error(), "other files were replaced, so their old index was removed") != NULL);
+    dvt_clear_error();
+    dvt_set_log_level(DVT_LOG_WARNING);
+}
+#endif

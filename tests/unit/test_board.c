@@ -2,6 +2,8 @@
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_FILES) && !defined(DEVTENSOR_NO_FORMATS)
 #include <dirent.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -227,6 +229,38 @@ DVT_TEST(board_events) {
     board_remove(&f);
 }
 
+/* Limits the size of files, as a full disk does; 0: no limit. */
+static void board_limit(rlim_t bytes) {
+    struct rlimit limit;
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit.rlim_cur = bytes ? bytes : limit.rlim_max;
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+/* The part of an event that was written is removed. So readers find the events after it. */
+DVT_TEST(board_on_a_full_disk) {
+    board_file f;
+    dvt_board *board;
+    dvt_array *x = dvt_ones(DVT_SHAPE(64), DVT_F32, dvt_cpu());
+    int i;
+    board_folder(&f);
+    DVT_SCOPE {
+        board = dvt_board_new(f.folder);
+        CHECK_INT(dvt_board_scalar(board, "before", 1, 1), DVT_OK);
+        board_limit(300);
+        for (i = 0; i < 2; i++)
+            CHECK_ERROR(dvt_board_histogram(board, "weights", x, 2), DVT_ERR_IO);
+        board_limit(0);
+        CHECK_INT(dvt_board_scalar(board, "after", 1, 3), DVT_OK);
+    }
+    board_read(&f);
+    CHECK_INT(f.events, 3);
+    board_value(&f, 1, "before", 1);
+    board_value(&f, 2, "after", 3);
+    board_remove(&f);
+}
+
 DVT_TEST(board_errors) {
     board_file f;
     dvt_board *board;
@@ -240,6 +274,12 @@ DVT_TEST(board_errors) {
         CHECK_ERROR(dvt_board_histogram(board, "a", NULL, 1), DVT_ERR_NULL_ARGUMENT);
         CHECK_ERROR(dvt_board_image(board, "a", NULL, 1), DVT_ERR_NULL_ARGUMENT);
         CHECK_ERROR(dvt_board_image(board, "a", x, 1), DVT_ERR_SHAPE);
+        /* protocol buffers have texts in UTF-8; TensorBoard cannot read others */
+        CHECK_ERROR(dvt_board_scalar(board, "caf\xe9", 1, 1), DVT_ERR_NAME);
+        CHECK_ERROR(dvt_board_text(board, "caf\xe9", "text", 1), DVT_ERR_NAME);
+        CHECK_ERROR(dvt_board_text(board, "a", "caf\xe9", 1), DVT_ERR_NAME);
+        CHECK_ERROR(dvt_board_histogram(board, "caf\xe9", x, 1), DVT_ERR_NAME);
+        CHECK_ERROR(dvt_board_image(board, "caf\xe9", x, 1), DVT_ERR_NAME);
         CHECK_ERROR(dvt_board_image(board, "a", dvt_ones(DVT_SHAPE(2, 2), DVT_I8, dvt_cpu()), 1),
                     DVT_ERR_DTYPE);
     }

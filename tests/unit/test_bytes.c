@@ -75,6 +75,8 @@ DVT_TEST(bytes_pipes) {
     CHECK_VALUES(load_pipe("abc", 3), 0, 'a', 'b', 'c');
     CHECK_INT(dvt_size(load_pipe("", 0)), 0);
     memset(large, 7, sizeof large);
+    x = dvt_load_bytes("/proc/self/status", dvt_cpu()); /* a regular file of 0 bytes */
+    CHECK(dvt_size(x) > 100 && dvt_item_at(x, DVT_SHAPE(0)) == 'N');
     x = load_pipe(large, sizeof large);
     CHECK_INT(dvt_size(x), (long long)sizeof large);
     CHECK(dvt_item(dvt_min(x, DVT_ALL)) == 7);

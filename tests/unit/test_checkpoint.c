@@ -3,7 +3,10 @@
 #include "dvt_test.h"
 #if !defined(DEVTENSOR_NO_NN) && !defined(DEVTENSOR_NO_FILES) && !defined(DEVTENSOR_NO_FORMATS)
 #include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+#include <utime.h>
 
 #define STEPS 6 /* of a run; a checkpoint is written after half of them */
 
@@ -222,6 +225,9 @@ DVT_TEST(checkpoint_refuses_another_run) {
     CHECK(strstr(dvt_error(), "net.weight is missing") != NULL);
     CHECK(strstr(dvt_error(), "net.0.weight is not in the net") != NULL);
     dvt_clear_error();
+    CHECK_INT(dvt_block_load(r.net, path, DVT_CONTEXTS(dvt_cpu())), DVT_ERR_NAME);
+    CHECK(strstr(dvt_error(), "is a checkpoint: call dvt_checkpoint_load, or map net.*") != NULL);
+    dvt_clear_error();
     CHECK_INT(dvt_checkpoint_load(NULL, path), DVT_ERR_NULL_ARGUMENT);
     dvt_clear_error();
     CHECK_INT(dvt_checkpoint_load(&c, "no_such.safetensors"), DVT_ERR_IO);
@@ -365,5 +371,99 @@ DVT_TEST(checkpoint_directories_keep_the_best) {
     dvt_clear_error();
     for (i = 0; i < 3; i++)
         remove(kept[i]);
+}
+
+/* ---- what others do in the directory ---- */
+static dvt_status keep_step(const char *folder, int64_t step, int n) {
+    dvt_checkpoint c;
+    memset(&c, 0, sizeof c);
+    c.step = step;
+    return dvt_checkpoint_keep_best(&c, folder, n, DVT_LARGEST);
+}
+
+/* Creates a temporary file of the process, changed `age` seconds ago, and keeps the best. Returns
+   whether the file stays. */
+static bool temporary_stays(const char *folder, long long process, int age) {
+    char path[200];
+    struct utimbuf times;
+    FILE *f;
+    bool stays;
+    snprintf(path, sizeof path, "%s/.devtensor-%lld-123456.tmp", folder, process);
+    f = fopen(path, "wb");
+    CHECK(f && fclose(f) == 0);
+    times.actime = times.modtime = time(NULL) - age;
+    CHECK(utime(path, &times) == 0);
+    CHECK_INT(keep_step(folder, 1, 1), DVT_OK);
+    stays = access(path, F_OK) == 0;
+    remove(path);
+    return stays;
+}
+
+DVT_TEST(checkpoint_directories_keep_temporary_files_in_use) {
+    CHECK_INT(keep_step("shared_run", 1, 1), DVT_OK);
+    CHECK(temporary_stays("shared_run", (long long)getpid(), 0));
+    CHECK(temporary_stays("shared_run", (long long)getppid(), 100));
+    CHECK(!temporary_stays("shared_run", 2147483647, 0));              /* no such process */
+    CHECK(!temporary_stays("shared_run", (long long)getpid(), 90000)); /* of an older process */
+    CHECK(remove("shared_run/checkpoint-000000001.safetensors") == 0);
+    CHECK(rmdir("shared_run") == 0);
+}
+
+/* "" is the current directory. */
+DVT_TEST(checkpoint_directories_of_any_path) {
+    char folder[2000] = "long_run", path[2100];
+    int i;
+    for (i = 0; i < 16; i++)
+        snprintf(folder + strlen(folder), 101, "/%099d", i);
+    for (i = 1; i <= 3; i++)
+        CHECK_INT(keep_step(folder, i, 1), DVT_OK);
+    if (CHECK(dvt_checkpoint_latest(folder, path, sizeof path))) {
+        CHECK_STR(path + strlen(folder), "/checkpoint-000000003.safetensors");
+        CHECK(remove(path) == 0);
+        memcpy(path + strlen(folder), "/checkpoint-000000002", 21);
+        CHECK(access(path, F_OK) != 0); /* keep_best has deleted it */
+    }
+    for (i = 0; i <= 16; i++, *(strrchr(folder, '/') ? strrchr(folder, '/') : folder) = 0)
+        CHECK(rmdir(folder) == 0);
+    CHECK_INT(keep_step("", 4, 1), DVT_OK);
+    CHECK(dvt_checkpoint_latest("", path, sizeof path));
+    CHECK_STR(path, "./checkpoint-000000004.safetensors");
+    CHECK(remove(path) == 0);
+}
+
+static char unreadable_warning[700];
+
+static void note_warning(void *user, dvt_log_level level, const char *message) {
+    (void)user;
+    if (level == DVT_LOG_WARNING)
+        snprintf(unreadable_warning, sizeof unreadable_warning, "%s", message);
+}
+
+/* Only a missing directory has no checkpoints without an error. */
+DVT_TEST(checkpoint_directories_that_cannot_be_read) {
+    const char *first = "hidden_run/checkpoint-000000001.safetensors";
+    const char *second = "hidden_run/checkpoint-000000002.safetensors";
+    char path[200] = "";
+    const uid_t user = geteuid();
+    FILE *f = fopen("no_directory", "wb");
+    CHECK(f && fclose(f) == 0);
+    CHECK_ERROR(dvt_checkpoint_latest("no_directory", path, sizeof path), DVT_ERR_IO);
+    CHECK(remove("no_directory") == 0);
+    CHECK_INT(keep_step("hidden_run", 1, 2), DVT_OK);
+    CHECK_INT(keep_step("hidden_run", 2, 2), DVT_OK);
+    CHECK(chmod("hidden_run", 0755) == 0 && chmod(first, 0644) == 0 && chmod(second, 0) == 0);
+    if (user == 0)
+        CHECK(seteuid(65534) == 0);
+    dvt_set_logger(note_warning, NULL);
+    CHECK(dvt_checkpoint_latest("hidden_run", path, sizeof path));
+    dvt_set_logger(NULL, NULL);
+    CHECK_STR(path, first);
+    CHECK(strstr(unreadable_warning, "Permission denied") != NULL);
+    CHECK(seteuid(user) == 0 && chmod(first, 0) == 0 && (user || seteuid(65534) == 0));
+    CHECK_ERROR(dvt_checkpoint_latest("hidden_run", path, sizeof path), DVT_ERR_IO);
+    CHECK(seteuid(user) == 0 && chmod("hidden_run", 0) == 0 && (user || seteuid(65534) == 0));
+    CHECK_ERROR(dvt_checkpoint_latest("hidden_run", path, sizeof path), DVT_ERR_IO);
+    CHECK(seteuid(user) == 0 && chmod("hidden_run", 0755) == 0);
+    CHECK(remove(first) == 0 && remove(second) == 0 && rmdir("hidden_run") == 0);
 }
 #endif

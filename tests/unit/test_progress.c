@@ -230,15 +230,16 @@ DVT_TEST(curve_escapes_text) {
 }
 
 DVT_TEST(curve_corners) {
-    static const double hard[] = {0, 1e-320, -1e-300, 1e300, -1e300, 1e308, 5e-7, 123456789, 1e12};
+    static const double hard[] = {0,    1e-320,    -1e-300, 1e300,  -1e300,  1e308,
+                                  5e-7, 123456789, 1e12,    -1e308, 1.7e308, -1.7e308};
     dvt_curve *curve = dvt_curve_new(NULL, NULL, NULL);
     char *text = svg_of(curve);
     int i, k;
     check_xml(text); /* no points: the axes go from 0 to 1 */
     CHECK(strstr(text, ">1.0</text>") != NULL);
     free(text);
-    for (i = 0; i < 9; i++)
-        for (k = 0; k < 9; k++) {
+    for (i = 0; i < 12; i++)
+        for (k = 0; k < 12; k++) {
             DVT_SCOPE {
                 curve = dvt_curve_new("hard", "x", "y");
                 dvt_curve_add(curve, "s", i, hard[i]);
@@ -248,9 +249,27 @@ DVT_TEST(curve_corners) {
                 CHECK(occurrences(text, "<text") > 6 && occurrences(text, "<text") < 40);
                 CHECK(strlen(text) < 20000);
                 CHECK(strstr(text, "nan") == NULL && strstr(text, "inf") == NULL);
+                CHECK_INT(occurrences(text, "<circle"), 2);
                 free(text);
             }
         }
+    curve = dvt_curve_new("range beyond float64", "x", "y");
+    for (i = 0; i < 3; i++)
+        dvt_curve_add(curve, "s", i, (i - 1) * 1e308);
+    text = svg_of(curve);
+    CHECK(strstr(text, ">-1.0e308</text>") != NULL && strstr(text, ">1.0e308</text>") != NULL);
+    CHECK(strstr(text, "points=\"72.00,364.00 ") != NULL); /* the lower end of the axis */
+    free(text);
+    DVT_SCOPE {
+        curve = dvt_curve_new("logarithmic", "x", "y");
+        CHECK_INT(dvt_curve_set_log(curve, false, true), DVT_OK);
+        dvt_curve_add(curve, "s", 1, 1.2e308);
+        dvt_curve_add(curve, "s", 2, 1.7e308);
+        text = svg_of(curve);
+        CHECK(strstr(text, "nan") == NULL && strstr(text, "inf") == NULL);
+        CHECK_INT(occurrences(text, "<circle"), 2);
+        free(text);
+    }
     curve = dvt_curve_new("long", "x", "y");
     for (i = 0; i < 1000; i++)
         dvt_curve_add(curve, "s", i, 1e9 + 1e8 * sin(i * 0.01));

@@ -267,6 +267,8 @@ DVT_TEST(files_errors) {
     CHECK_ERROR(dvt_block_save(NULL, path), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_block_save(net, NULL), DVT_ERR_NULL_ARGUMENT);
     CHECK_ERROR(dvt_block_save(net, "/no/such/folder/x.params"), DVT_ERR_IO);
+    CHECK_ERROR(dvt_block_save(net, "net.npy"), DVT_ERR_VALUE);
+    CHECK_ERROR(dvt_block_save(net, "net.SafeTensors.index.json"), DVT_ERR_VALUE);
     CHECK_ERROR(dvt_block_load(net, path, DVT_CONTEXTS(dvt_gpu(9))), DVT_ERR_NO_DEVICE);
     file = fopen(path, "wb");
     fputs("this is no parameter file", file);

@@ -1,6 +1,10 @@
 /* Writers of IDX, CIFAR, GGUF and of models in several safetensors files: bytes, what their readers
    get back, refusals. */
 #include "dvt_golden.h"
+#if !defined(DEVTENSOR_NO_FILES)
+#include <signal.h>
+#include <sys/resource.h>
+#endif
 
 #define LIST(dtype, n, ...)                                                                        \
     dvt_astype(DVT_ARRAY(double, DVT_SHAPE(n), dvt_cpu(), __VA_ARGS__), dtype)
@@ -53,6 +57,10 @@ DVT_TEST(idx_is_written) {
     CHECK(begins(path, "00000c0100000002fffffffe00000102"));
     CHECK_INT(dvt_save_idx(path, dvt_zeros(DVT_SHAPE(0, 4), DVT_U8, dvt_cpu())), DVT_OK);
     CHECK(dvt_shape_equal(dvt_shape_of(dvt_load_idx(path, dvt_cpu())), DVT_SHAPE(0, 4)));
+    CHECK_INT(dvt_save_idx("a.idx.gz", LIST(DVT_I32, 1, 1)), DVT_ERR_VALUE);
+    error_has("this writer does not compress");
+    CHECK_INT(dvt_save_csv("a.csv.GZ", LIST(DVT_I32, 1, 1), NULL), DVT_ERR_VALUE);
+    dvt_clear_error();
     CHECK_INT(dvt_save_idx(path, LIST(DVT_I64, 1, 1)), DVT_ERR_DTYPE);
     error_has("expected uint8, int8, int32, float32 or float64");
     CHECK_INT(dvt_save_idx(path, dvt_zeros(DVT_SCALAR, DVT_U8, dvt_cpu())), DVT_ERR_SHAPE);
@@ -132,7 +140,7 @@ DVT_TEST(gguf_is_written) {
                        "000000020000000000000001000000000000000000000000000000003e00c0"));
     for (i = 0; i < 7; i++)
         arrays[i] = dvt_astype(i % 2 ? dvt_transpose(x, DVT_AXES(2, 1, 0)) : x, dtypes[i]);
-    arrays[6] = dvt_zeros(DVT_SHAPE(0), DVT_I64, dvt_cpu());
+    arrays[6] = dvt_zeros(DVT_SCALAR, DVT_I64, dvt_cpu());
     CHECK_INT(dvt_save_gguf(path, arrays, names, 7, metadata), DVT_OK);
     list = dvt_load_gguf(path, dvt_cpu());
     CHECK_INT(dvt_array_list_len(list), 7);
@@ -151,15 +159,31 @@ DVT_TEST(gguf_is_written) {
     CHECK(remove(path) == 0);
 }
 
+/* What a reader returns can be written, also the alignment of the file that was read. */
+DVT_TEST(gguf_metadata_of_a_reader) {
+    static const char *const metadata[] = {"a", "1", "general.alignment", "64", "b", "2", NULL};
+    const char *path = golden_temporary("alignment.gguf"), *name = "a";
+    dvt_array *x = LIST(DVT_F32, 2, 1, 2);
+    dvt_array_list *list;
+    CHECK_INT(dvt_save_gguf(path, &x, &name, 1, metadata), DVT_OK);
+    list = dvt_load_gguf(path, dvt_cpu());
+    CHECK_VALUES(dvt_array_list_find(list, "a"), 0, 1, 2);
+    CHECK_STR(dvt_array_list_metadata(list, "a"), "1");
+    CHECK_STR(dvt_array_list_metadata(list, "b"), "2");
+    CHECK(dvt_array_list_metadata(list, "general.alignment") == NULL);
+    CHECK(remove(path) == 0);
+}
+
 DVT_TEST(gguf_writing_refuses) {
     static const char *const odd[] = {"key", NULL}, *const twice[] = {"k", "1", "k", "2", NULL};
-    static const char *const number[] = {"general.alignment", "64", NULL};
+    static const char *const header[] = {"GGUF.version", "3", NULL};
     static const char *const latin[] = {"k", "\xe9", NULL}, *const none[] = {"", "1", NULL};
     const char *path = golden_temporary("refused.gguf"), *name = "a", *empty = "";
     const char *same[] = {"a", "a"};
     char long_name[65];
     const char *too_long = long_name;
     dvt_array *x = LIST(DVT_F32, 2, 1, 2), *u8 = dvt_astype(x, DVT_U8);
+    dvt_array *no_elements = dvt_zeros(DVT_SHAPE(0, 2), DVT_F32, dvt_cpu());
     dvt_array *deep = dvt_reshape(x, DVT_SHAPE(1, 1, 1, 1, 2)), *both[2];
     FILE *f;
     memset(long_name, 'n', 64);
@@ -181,8 +205,10 @@ DVT_TEST(gguf_writing_refuses) {
     dvt_clear_error();
     CHECK_INT(dvt_save_gguf(path, &x, &name, 1, twice), DVT_ERR_NAME);
     dvt_clear_error();
-    CHECK_INT(dvt_save_gguf(path, &x, &name, 1, number), DVT_ERR_NAME);
-    dvt_clear_error();
+    CHECK_INT(dvt_save_gguf(path, &x, &name, 1, header), DVT_ERR_NAME);
+    error_has("no GGUF. in front");
+    CHECK_INT(dvt_save_gguf(path, &no_elements, &name, 1, NULL), DVT_ERR_SHAPE);
+    error_has("refuse arrays without elements");
     CHECK_INT(dvt_save_gguf(path, &x, &name, 1, latin), DVT_ERR_NAME);
     dvt_clear_error();
     CHECK_INT(dvt_save_gguf(path, &x, &name, 1, none), DVT_ERR_NAME);
@@ -228,14 +254,70 @@ DVT_TEST(safetensors_shards_are_written) {
     dvt_clear_error();
     CHECK_INT(dvt_save_safetensors_shards("m.safetensors", arrays, names, 4, NULL, 9),
               DVT_ERR_VALUE);
-    error_has("expected a name that ends with .safetensors.index.json");
+    error_has("expected NAME.safetensors.index.json, where NAME is not empty");
     CHECK_INT(dvt_save_safetensors_shards(".safetensors.index.json", arrays, names, 4, NULL, 9),
               DVT_ERR_VALUE);
+    dvt_clear_error();
+    CHECK_INT(dvt_save_safetensors_shards("a:b.safetensors.index.json", arrays, names, 4, NULL, 9),
+              DVT_ERR_VALUE);
+    dvt_clear_error();
+    CHECK_INT(dvt_save_safetensors_shards("\xe9.safetensors.index.json", arrays, names, 4, NULL, 9),
+              DVT_ERR_NAME); /* JSON could not name its files */
     dvt_clear_error();
     CHECK_INT(dvt_save_safetensors_shards(path, arrays, NULL, 4, NULL, 9), DVT_ERR_NULL_ARGUMENT);
     dvt_clear_error();
     CHECK_INT(dvt_save_safetensors_shards(NULL, arrays, names, 4, NULL, 9), DVT_ERR_NULL_ARGUMENT);
     dvt_clear_error();
+    CHECK(remove(path) == 0);
+}
+
+/* Limits the size of files, as a full disk does; 0: no limit. */
+static void limit_files(rlim_t bytes) {
+    struct rlimit limit;
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit.rlim_cur = bytes ? bytes : limit.rlim_max;
+    CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+/* Checks that both arrays of the model have that value. */
+static void model_is(const char *path, double value) {
+    dvt_array_list *list = dvt_load_arrays(path, dvt_cpu());
+    CHECK(list != NULL);
+    CHECK_CLOSE(dvt_item_at(dvt_array_list_at(list, 0), DVT_SHAPE(0)), value, 0);
+    CHECK_CLOSE(dvt_item_at(dvt_array_list_at(list, 1), DVT_SHAPE(0)), value, 0);
+}
+
+/* A call that fails keeps the older model, whenever it finds the error. */
+DVT_TEST(safetensors_shards_replace_all_or_nothing) {
+    static const char *const names[] = {"a", "b"}, *const latin[] = {"a", "\xe9"};
+    static const char *const reserved[] = {"a", "__metadata__"}, *const odd[] = {"key", NULL};
+    char path[600], shard[700];
+    dvt_array *old[2], *new[2];
+    int i;
+    snprintf(path, sizeof path, "%s", golden_temporary("all.safetensors.index.json"));
+    for (i = 0; i < 2; i++) {
+        old[i] = dvt_full(DVT_SHAPE(10), 1, DVT_F32, dvt_cpu());
+        new[i] = dvt_full(DVT_SHAPE(i ? 10000 : 10), 2, DVT_F32, dvt_cpu());
+    }
+    CHECK_INT(dvt_save_safetensors_shards(path, old, names, 2, NULL, 40), DVT_OK);
+    CHECK_ERROR(dvt_save_safetensors_shards(path, new, latin, 2, NULL, 40), DVT_ERR_NAME);
+    model_is(path, 1);
+    CHECK_ERROR(dvt_save_safetensors_shards(path, new, reserved, 2, NULL, 40), DVT_ERR_NAME);
+    model_is(path, 1);
+    CHECK_ERROR(dvt_save_safetensors_shards(path, new, names, 2, odd, 40), DVT_ERR_VALUE);
+    model_is(path, 1);
+    limit_files(20000);
+    CHECK_ERROR(dvt_save_safetensors_shards(path, new, names, 2, NULL, 40), DVT_ERR_IO);
+    limit_files(0);
+    model_is(path, 1);
+    CHECK_INT(dvt_save_safetensors_shards(path, new, names, 2, NULL, 40), DVT_OK);
+    model_is(path, 2);
+    for (i = 1; i <= 2; i++) {
+        snprintf(shard, sizeof shard, "%.*s-%05d-of-00002.safetensors",
+                 (int)(strlen(path) - strlen(".safetensors.index.json")), path, i);
+        CHECK(remove(shard) == 0);
+    }
     CHECK(remove(path) == 0);
 }
 

@@ -128,7 +128,7 @@ static bool dvti_nvrtc_try_wheels(dvti_nvrtc_search *s) {
         snprintf(lib, sizeof lib, "%.800s/%s", prefix, variables[i][1]);
         python.search = s;
         python.lib = lib;
-        dvti_private_list(lib, dvti_nvrtc_try_python, &python);
+        (void)dvti_private_list(lib, dvti_nvrtc_try_python, &python);
     }
     return s->usable;
 }

@@ -186,7 +186,7 @@ DVTI_FN bool dvti_cuda_cache_any(void) {
     const dvti_cache *cache = dvti_cache_ready();
     bool any = false;
     if (cache)
-        dvti_private_list(cache->directory, dvti_cache_count, &any);
+        (void)dvti_private_list(cache->directory, dvti_cache_count, &any);
     return any;
 }
 
@@ -205,7 +205,7 @@ static void dvti_cache_visit(void *user, const char *name, int64_t bytes, int64_
     if (directory && strlen(name) == 2) {
         inner = *walk;
         inner.folder = path;
-        dvti_private_list(path, dvti_cache_visit, &inner);
+        (void)dvti_private_list(path, dvti_cache_visit, &inner);
         inner.folder = walk->folder;
         *walk = inner;
     } else if (!directory) {
@@ -227,7 +227,7 @@ static void dvti_cache_prune(const dvti_cache *cache) {
         walk.folder = cache->directory;
         walk.older = older;
         walk.oldest = INT64_MAX;
-        dvti_private_list(cache->directory, dvti_cache_visit, &walk);
+        (void)dvti_private_list(cache->directory, dvti_cache_visit, &walk);
         if (walk.total <= cache->most)
             return;
         older = walk.oldest + (walk.newest - walk.oldest) / 2 + 1;
