@@ -76751,8 +76751,8 @@ static void dvti_folder_free(dvti_folder *f) {
 static bool dvti_folder_list(dvti_folder *f) {
 	size_t i, n = 0;
 	if (!dvti_private_list(f->folder, dvti_folder_visit, f) && errno != ENOENT) {
-		dvti_fail(DVT_ERR_IO, "%s: the directory \"%.300s\" could not be listed: %s",
-				  f->function, f->folder, strerror(errno));
+		dvti_fail(DVT_ERR_IO, "%s: the directory \"%.300s\" could not be listed: %s", f->function,
+				  f->folder, strerror(errno));
 		return false;
 	}
 	for (i = 0; i < f->count && !f->memory; i++) {
