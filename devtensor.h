@@ -125,7 +125,7 @@
    DEVTENSOR_CPU_CACHE        bytes of released memory that cpu(), and each virtual GPU, keeps for
                               reuse, with an optional suffix K, M or G (a quarter of the machine's)
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
-   DEVTENSOR_TF32X3           0: float32 products never use three products of TF32 numbers
+   DEVTENSOR_TF32X3           1: as dvt_allow_tf32x3(true)
    DEVTENSOR_WINOGRAD         1: as dvt_allow_winograd(true)
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
    DEVTENSOR_RANK_TIMEOUT     seconds after which a rank that does not answer is lost (600)
@@ -630,10 +630,19 @@ DVT_API dvt_status dvt_wait_all(void);
    GPUs of compute capability 8.0 and higher then round both factors to TF32: 10 bits of mantissa
    instead of 23, the same range. Sums stay float32. Relative errors are about 1e-3. Matrix products
    use it only if rows begin at multiples of 16 bytes, or (on 9.0) if they are large. cpu() and
-   other dtypes are not affected. The setting at the time of the call applies.
-   Forbidden, large products on 9.0 use three products of TF32 numbers, with the accuracy of float32
-   (docs/GPU.md); DEVTENSOR_TF32X3=0 forbids that too. */
+   other dtypes are not affected. The setting at the time of the call applies. */
 DVT_API bool dvt_allow_tf32(bool allow);
+/* Allows or forbids, for the whole process, that large float32 matrix products on GPUs of compute
+   capability 9.0 are three products of TF32 numbers. Returns the previous setting. Forbidden at the
+   start, unless DEVTENSOR_TF32X3=1. dvt_allow_tf32 takes precedence.
+   Each factor loses at most 2^-22 of itself, or 2^-137. So errors are like those of sums in
+   float32. Products that are exact in float32, such as with an identity, may differ in the last
+   bit. Infinities, NaN and factors of at least 2^60 are multiplied as without this setting. Copies
+   of the operands, 8 bytes per element, take up to a sixteenth of the GPU's memory (docs/GPU.md).
+   Not affected: cpu(), other GPUs, convolutions, other dtypes, products with k below 64. The
+   setting at the time of the call applies. Source: S. Markidis et al., NVIDIA Tensor Core
+   Programmability, Performance and Precision, IPDPSW 2018. */
+DVT_API bool dvt_allow_tf32x3(bool allow);
 /* Allows or forbids Winograd's method on cpu() and virtual GPUs, for the whole process. It serves
    3x3 convolutions of stride 1 and their gradients with respect to the data. Returns the previous
    setting. Forbidden at the start, unless DEVTENSOR_WINOGRAD=1.
@@ -4555,7 +4564,7 @@ DVTI_FN void dvti_set_memory_advice(dvti_advice_fn write);
 /* Returns this thread's latest failure: the status of a call that just failed. dvt_error_code()
    returns the first one, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
-#if !defined(DEVTENSOR_NO_NN)
+
 /* Between these two, failures of this thread are attempts: they are logged as debug messages, and
    are forgotten at the end. dvti_failure() returns the latest one until then. */
 typedef struct dvti_attempt {
@@ -4565,7 +4574,6 @@ typedef struct dvti_attempt {
 
 DVTI_FN dvti_attempt dvti_attempt_begin(void);
 DVTI_FN void dvti_attempt_end(const dvti_attempt *attempt);
-#endif
 /* The two common failures. dvti_null reports that argument `what` of `function` is NULL. It is
    silent when an error is already kept, because NULL is then that error passed along a chain. */
 DVTI_FN DVTI_RARE dvt_status dvti_fail_memory(const char *function, int64_t bytes);
@@ -8067,7 +8075,6 @@ static DVTI_TLS dvt_status dvti_error_latest;
 static DVTI_TLS dvti_error_frame dvti_error_framed;
 static DVTI_TLS int dvti_attempts;
 
-#if !defined(DEVTENSOR_NO_NN)
 DVTI_FN dvti_attempt dvti_attempt_begin(void) {
 	dvti_attempt attempt;
 	attempt.clean = !dvti_error_kept.code;
@@ -8083,7 +8090,6 @@ DVTI_FN void dvti_attempt_end(const dvti_attempt *attempt) {
 		dvt_clear_error();
 	dvti_error_latest = attempt->latest;
 }
-#endif
 
 DVTI_FN dvt_status dvti_failure(void) {
 	return dvti_error_latest;
@@ -9328,6 +9334,7 @@ typedef struct dvti_launch {
 	int64_t i[8];
 	void *workspace; /* at least workspace_bytes, 64-byte aligned */
 	int64_t workspace_bytes;
+	bool lean;        /* plan without workspace that only saves time */
 	const char *name; /* "dvt_add": for errors and traces */
 	int64_t number;   /* of its event (dvti_event); 0: none */
 	dvti_epilogue epilogue;
@@ -9806,8 +9813,9 @@ DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_kernel *kernel,
 DVTI_FN void dvti_note_launches(const char *file, int line);
 /* Requests that location of a device which has only copied or waited. */
 DVTI_FN void dvti_note_later(dvti_device *device);
-/* Return the settings of dvt_allow_tf32 and dvt_allow_winograd. */
+/* Return the settings of dvt_allow_tf32, dvt_allow_tf32x3 and dvt_allow_winograd. */
 DVTI_FN bool dvti_tf32_allowed(void);
+DVTI_FN bool dvti_tf32x3_allowed(void);
 DVTI_FN bool dvti_winograd_allowed(void);
 /* Returns the multiply-adds of a matrix product, a convolution or its gradients; 0 for other
    operations. */
@@ -12800,6 +12808,7 @@ DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti
 	DVTI_ZERO_8(launch->i);
 	launch->workspace = NULL;
 	launch->workspace_bytes = 0;
+	launch->lean = false;
 	launch->name = name;
 	launch->number = 0;
 	launch->epilogue.activation = DVTI_NO_ACTIVATION;
@@ -12845,6 +12854,25 @@ DVTI_FN void dvti_note_later(dvti_device *device) {
 		dvti_launched_on = device;
 }
 
+#define DVTI_LARGE_WORKSPACE ((int64_t)1 << 20) /* bytes */
+
+/* Acquires the workspace. Without memory for a large one, plans again without what only saves
+   time. */
+static DVTI_RARE dvt_status dvti_acquire_large(dvti_device *device, dvti_launch *launch) {
+	const dvti_backend *backend = device->backend;
+	const dvti_attempt attempt = dvti_attempt_begin();
+	dvt_status status =
+		backend->acquire(device, launch->name, launch->workspace_bytes, &launch->workspace);
+	dvti_attempt_end(&attempt);
+	if (status == DVT_OK)
+		return DVT_OK;
+	launch->lean = true;
+	launch->workspace_bytes = backend->plan(device, launch);
+	if (launch->workspace_bytes == 0)
+		return DVT_OK;
+	return backend->acquire(device, launch->name, launch->workspace_bytes, &launch->workspace);
+}
+
 /* Plans and launches in the default floating-point mode: plans compute costs in floats, and kernels
    may be floats too. */
 static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) {
@@ -12853,7 +12881,9 @@ static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) 
 	dvt_status status = DVT_OK;
 	launch->workspace_bytes = backend->plan(device, launch);
 	launch->workspace = NULL;
-	if (launch->workspace_bytes > 0)
+	if (launch->workspace_bytes >= DVTI_LARGE_WORKSPACE)
+		status = dvti_acquire_large(device, launch);
+	else if (launch->workspace_bytes > 0)
 		status =
 			backend->acquire(device, launch->name, launch->workspace_bytes, &launch->workspace);
 	if (status == DVT_OK)
@@ -12956,7 +12986,8 @@ DVTI_FN double dvti_multiply_adds(const dvti_launch *launch) {
 }
 
 /* ---- float32 precision ---- */
-static dvti_atomic dvti_tf32, dvti_winograd; /* 0: not read yet, 1: not allowed, 2: allowed */
+/* 0: not read yet, 1: not allowed, 2: allowed */
+static dvti_atomic dvti_tf32, dvti_tf32x3, dvti_winograd;
 
 static bool dvti_precision_allowed(dvti_atomic *setting, const char *variable) {
 	if (!dvti_atomic_load(setting)) {
@@ -12971,6 +13002,10 @@ DVTI_FN bool dvti_tf32_allowed(void) {
 	return dvti_precision_allowed(&dvti_tf32, "DEVTENSOR_TF32");
 }
 
+DVTI_FN bool dvti_tf32x3_allowed(void) {
+	return dvti_precision_allowed(&dvti_tf32x3, "DEVTENSOR_TF32X3");
+}
+
 DVTI_FN bool dvti_winograd_allowed(void) {
 	return dvti_precision_allowed(&dvti_winograd, "DEVTENSOR_WINOGRAD");
 }
@@ -12978,6 +13013,12 @@ DVTI_FN bool dvti_winograd_allowed(void) {
 DVT_API bool dvt_allow_tf32(bool allow) {
 	bool previous = dvti_tf32_allowed();
 	dvti_atomic_store(&dvti_tf32, allow ? 2 : 1);
+	return previous;
+}
+
+DVT_API bool dvt_allow_tf32x3(bool allow) {
+	bool previous = dvti_tf32x3_allowed();
+	dvti_atomic_store(&dvti_tf32x3, allow ? 2 : 1);
 	return previous;
 }
 
@@ -27955,9 +27996,9 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
        dtype, except with DVTI_CAN_WIDEN. Accumulates in float32 for float32, float16 and
        bfloat16, in float64 for float64, in int64 for integers. Shapes, strides and the device
        determine the order. On cpu() k ascends; a vector times a matrix that is contiguous in k
-       uses 64 bytes of partial sums. A GPU may sum ranges of k separately, and split float32
-       factors into two TF32 numbers. i[0] = 1: float32 factors may be rounded to 10 bits of
-       mantissa (TF32). Has an epilogue: bias and activation.
+       uses 64 bytes of partial sums. A GPU may sum ranges of k separately. i[0] = 1: float32
+       factors may be rounded to 10 bits of mantissa (TF32); 2: they may be split into two such
+       numbers. Has an epilogue: bias and activation.
 
    conv2d
        All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups, i[7] & 1:
@@ -30304,11 +30345,12 @@ struct dvti_cuda_gpu {
 	dvti_cuda_chunk small[DVTI_CUDA_SMALL_CHUNKS], large[DVTI_CUDA_CHUNKS];
 	dvti_cuda_recent recent[DVTI_CUDA_RECENT]; /* item number p at p % DVTI_CUDA_RECENT */
 	dvti_cuda_timing *timing;                  /* NULL until a listener needs it */
+	dvti_cuda_timed *timed;                    /* the launch that is being queued and timed */
 };
 
 /* Begin and end the time of a launch that is being queued. begin returns NULL when it cannot be
    measured. */
-DVTI_FN dvti_cuda_timed *dvti_cuda_time_begin(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvti_cuda_timed *dvti_cuda_time_begin(dvti_cuda_gpu *gpu, const char *name, int64_t number);
 DVTI_FN void dvti_cuda_time_end(dvti_cuda_gpu *gpu, dvti_cuda_timed *timed);
 /* Sends an event for each launch that was measured. Waits for them. */
 DVTI_FN void dvti_cuda_time_send(dvti_cuda_gpu *gpu);
@@ -30509,10 +30551,10 @@ DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, in
 /* Sets the tiles and the splits of k for a kernel with tiles of rows x cols. */
 DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits);
 /* Returns the tile, of n, with the shortest expected time, the number of splits of k, and the time.
-   Its unit is one multiplication of one multiprocessor. write: the time to write and read one
-   element of a partial result. */
+   Its unit is one multiplication of one multiprocessor. most: of splits. write: the time to write
+   and read one element of a partial result. */
 DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
-								const dvti_cuda_mm_tile *tiles, int n, double write,
+								const dvti_cuda_mm_tile *tiles, int n, int64_t most, double write,
 								int64_t *splits, double *time);
 
 /* ---- cuda_matmul_mma.c ---- */
@@ -30529,8 +30571,8 @@ DVTI_FN bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm
 DVTI_FN void dvti_cuda_wgmma_use(dvti_cuda_mm *plan, dvt_dtype dtype, bool wide, bool a_along_k,
 								 bool b_along_k);
 /* Replaces a plan by wgmma on copies of the operands, if that is faster: 16-bit floats of any
-   strides, TF32 if the program has allowed it, float32 by two TF32 numbers per element. Returns
-   whether it did. */
+   strides; float32 as TF32, or as two TF32 numbers per element, where the program allows it.
+   Returns whether it did. */
 DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
 									dvti_cuda_mm *plan);
 /* Returns the bytes of the copies, a multiple of 256. */
@@ -41731,7 +41773,8 @@ static bool dvti_cuda_time_base(dvti_cuda_gpu *gpu, dvti_cuda_timing *t) {
 	return done;
 }
 
-DVTI_FN dvti_cuda_timed *dvti_cuda_time_begin(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+DVTI_FN dvti_cuda_timed *dvti_cuda_time_begin(dvti_cuda_gpu *gpu, const char *name,
+											  int64_t number) {
 	dvti_cuda_timing *t = gpu->timing;
 	dvti_cuda_timed *timed;
 	if (!t)
@@ -41743,8 +41786,8 @@ DVTI_FN dvti_cuda_timed *dvti_cuda_time_begin(dvti_cuda_gpu *gpu, const dvti_lau
 	if (t->n == 0 && dvti_now() - t->at > 1 && !dvti_cuda_time_base(gpu, t))
 		return NULL;
 	timed = &t->item[t->n];
-	timed->name = launch->name;
-	timed->number = launch->number;
+	timed->name = name;
+	timed->number = number;
 	return dvti_cuda_time_record(gpu, &timed->begin) ? timed : NULL;
 }
 
@@ -41856,8 +41899,27 @@ DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, i
 	return grid;
 }
 
-/* Other threads may queue work while the gpu is unlocked: the order between threads is theirs to
-   keep. */
+/* Compiles the program without the lock. Other threads may queue work meanwhile: the order between
+   threads is theirs to keep. So the launch is counted again, and its time begins again. */
+static dvt_status dvti_cuda_prepare_unlocked(dvti_cuda_gpu *gpu, const char *name,
+											 dvti_cuda_program program) {
+	const bool timed = gpu->timed != NULL;
+	const int64_t number = timed ? gpu->timed->number : 0;
+	dvt_status status;
+	gpu->timed = NULL;
+	dvti_mutex_unlock(&gpu->lock);
+	status = dvti_cuda_prepare(gpu->physical, name, program);
+	dvti_mutex_lock(&gpu->lock);
+	if (status == DVT_OK)
+		status = dvti_cuda_usable(gpu, name);
+	if (status != DVT_OK)
+		return status;
+	dvti_cuda_remember_again(gpu, name);
+	if (timed)
+		gpu->timed = dvti_cuda_time_begin(gpu, name, number);
+	return DVT_OK;
+}
+
 DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
 										   dvti_cuda_program program, const char *entry,
 										   dvti_cu_function *function) {
@@ -41865,12 +41927,7 @@ DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
 	if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
 		return DVT_OK;
 	if (!gpu->in_group) {
-		dvti_mutex_unlock(&gpu->lock);
-		status = dvti_cuda_prepare(gpu->physical, name, program);
-		dvti_mutex_lock(&gpu->lock);
-		dvti_cuda_remember_again(gpu, name);
-		if (status == DVT_OK)
-			status = dvti_cuda_usable(gpu, name);
+		status = dvti_cuda_prepare_unlocked(gpu, name, program);
 		if (status != DVT_OK)
 			return status;
 	}
@@ -43389,7 +43446,7 @@ DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols,
    time of one tile plus the cost of starting it. Partial results are written and read again, by one
    more kernel. */
 DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
-								const dvti_cuda_mm_tile *tiles, int n, double write,
+								const dvti_cuda_mm_tile *tiles, int n, int64_t most, double write,
 								int64_t *splits, double *best) {
 	const dvti_kmatmul *p = &plan->args;
 	const double processors = dvti_cuda_physical_of(gpu)->processors;
@@ -43402,7 +43459,8 @@ DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *pl
 					  (double)((p->m - 1) / tiles[i].cols + 1) * (double)p->batches;
 		double area = (double)tiles[i].rows * (double)tiles[i].cols / tiles[i].rate;
 		int64_t pieces;
-		for (pieces = 1; pieces == 1 || p->k / pieces >= 4 * DVTI_MM_CHUNK; pieces *= 2) {
+		for (pieces = 1; pieces == 1 || (pieces <= most && p->k / pieces >= 4 * DVTI_MM_CHUNK);
+			 pieces *= 2) {
 			double depth = (double)p->k / (double)pieces + DVTI_MM_CHUNK;
 			double rounds = ceil(jobs * (double)pieces / processors);
 			double time = rounds * area * depth;
@@ -43442,9 +43500,10 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
 	const bool copied =
 		dvti_cuda_physical_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
 	int64_t splits;
-	int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 16, &splits, &plan->time);
+	int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), whole ? 1 : INT64_MAX, 16,
+								   &splits, &plan->time);
 	int a_lies, b_lies;
-	dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, whole ? 1 : splits);
+	dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
 	a_lies = dvti_cuda_mm_lies(&a, copied, group);
 	b_lies = dvti_cuda_mm_lies(&b, copied, group);
 	plan->args.a_lies = a_lies;
@@ -43623,7 +43682,7 @@ static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *la
 	dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
 	dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
 	int64_t group = 16 / dvt_dtype_size(dtype);
-	bool has = dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0]);
+	bool has = dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0] == 1);
 	if (dvti_cuda_physical_of(gpu)->cc < 80 || !has)
 		return false;
 	*a_along_k = dvti_cuda_mm_packed(&a, true, group);
@@ -43645,8 +43704,8 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 	/* Multiplications are 8 (TF32) or 16 times as fast as on CUDA cores, so a write costs that many
        more. */
 	tile = dvti_cuda_mm_choose(gpu, plan, tiles,
-							   wgmma ? DVTI_LENGTH(dvti_cuda_mma_tiles) : DVTI_MMA_TILES, 256,
-							   &splits, &plan->time);
+							   wgmma ? DVTI_LENGTH(dvti_cuda_mma_tiles) : DVTI_MMA_TILES, INT64_MAX,
+							   256, &splits, &plan->time);
 	plan->time /= dtype == DVT_F32 ? 8 : 16;
 	dvti_cuda_mm_divide(plan, tiles[tile].rows, tiles[tile].cols, splits);
 	if (tile >= DVTI_MMA_TILES) {
@@ -43839,38 +43898,63 @@ static dvti_cuda_mm_side dvti_cuda_packed_side(const dvti_cuda_mm *plan, dvt_dty
 }
 
 /* The unit of time is that of dvti_cuda_mm_choose. Tensor cores multiply 16-bit floats about 16
-   times as fast as CUDA cores multiply float32, TF32 8 times. The copies are limited by memory: one
-   byte takes as long as about six multiplications. Launches take a few microseconds. */
-static const double dvti_cuda_pack_byte = 6, dvti_cuda_pack_launch = 6e5;
+   times as fast as CUDA cores multiply float32, TF32 8 times. Two parts of a tile need three
+   products, and twice the bytes, which limit them as well: 2.7 times as fast. The copies are
+   limited by memory: one byte takes as long as about nine multiplications. Launches take a few
+   microseconds. A small k does not hide the time to store results, and its sums are more exact
+   in float32. */
+static const double dvti_cuda_pack_byte = 9, dvti_cuda_pack_launch = 6e5;
+
+#define DVTI_PACK_LEAST_K 64
+
+static bool dvti_cuda_may_repack(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+								 const dvti_kmatmul *p) {
+	const int64_t most = INT32_MAX - 256;
+	const dvt_dtype dtype = launch->out[0].dtype;
+	return dvti_cuda_physical_of(gpu)->cc == 90 && !launch->lean &&
+		   (dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0])) &&
+		   p->k >= DVTI_PACK_LEAST_K && p->n <= most && p->m <= most && p->k <= most &&
+		   p->batches <= most / 2;
+}
+
+/* Returns the bytes of the copies, which may be more than INT64_MAX for repeated operands. */
+static double dvti_cuda_copied_bytes(const dvti_cuda_mm *plan, dvt_dtype dtype) {
+	double bytes = 0;
+	int b;
+	for (b = 0; b < 2; b++) {
+		const dvti_cuda_mm_side side = dvti_cuda_mm_side_of(plan, dtype, b);
+		bytes += (double)dvti_cuda_pack_matrices(plan, &side) * (double)side.lines *
+				 (double)dvti_cuda_pack_pitch(&side);
+	}
+	return bytes * plan->parts * (double)dvt_dtype_size(dtype);
+}
 
 DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
 									dvti_cuda_mm *plan) {
 	const dvti_cuda_physical *physical = dvti_cuda_physical_of(gpu);
 	const dvt_dtype dtype = launch->out[0].dtype;
-	const bool exact = dtype == DVT_F32 && !launch->i[0];
-	const double speed = dtype == DVT_F32 ? exact ? 8.0 / 3 : 8 : 16;
-	const dvti_cuda_mm_tile tiles[] = {{128, 128, 1.3 * speed}, {128, 256, 1.6 * speed}};
-	const int64_t most = INT32_MAX - 256;
+	const bool split = dtype == DVT_F32 && launch->i[0] == 2;
+	const double speed = dtype == DVT_F32 ? 8 : 16;
+	const dvti_cuda_mm_tile tiles[] = {{128, 128, 1.3 * speed}, {128, 256, 1.6 * speed}},
+							in_parts[] = {{128, 128, speed / 3}};
 	dvti_cuda_mm packed = *plan;
-	const dvti_kmatmul *p = &packed.args;
-	double copies;
+	double bytes;
 	int64_t splits;
 	int tile;
-	if (physical->cc != 90 || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16) ||
-		p->n > most || p->m > most || p->k > most || p->batches > most / 2)
+	if (!dvti_cuda_may_repack(gpu, launch, &packed.args))
 		return false;
-	packed.parts = exact ? 2 : 1;
-	tile = dvti_cuda_mm_choose(gpu, &packed, tiles, exact ? 1 : 2, 16, &splits, &packed.time);
-	copies = (double)dvti_cuda_packed_bytes(&packed, dtype) * dvti_cuda_pack_byte;
-	packed.time += copies * (1 + 1.0 / packed.parts) / physical->processors +
+	packed.parts = split ? 2 : 1;
+	tile = dvti_cuda_mm_choose(gpu, &packed, split ? in_parts : tiles, split ? 1 : 2, INT64_MAX, 16,
+							   &splits, &packed.time);
+	bytes = dvti_cuda_copied_bytes(&packed, dtype);
+	packed.time += bytes * (1 + 1.0 / packed.parts) * dvti_cuda_pack_byte / physical->processors +
 				   dvti_cuda_pack_launch * (2 * packed.parts - 1);
-	if (packed.time >= plan->time ||
-		dvti_cuda_packed_bytes(&packed, dtype) > physical->memory / 16 ||
-		(exact && !dvti_env_int("DEVTENSOR_TF32X3", 0, 1, 1)) || !dvti_cuda_has_wgmma(gpu))
+	if (packed.time >= plan->time || bytes > (double)physical->memory / 16 ||
+		!dvti_cuda_has_wgmma(gpu))
 		return false;
 	dvti_cuda_mm_divide(&packed, 128, tiles[tile].cols, splits);
 	dvti_cuda_wgmma_use(&packed, dtype, tile == 1, true, true);
-	packed.program.variant |= DVTI_WGMMA_PACKED | (exact ? DVTI_WGMMA_TWO_PARTS : 0);
+	packed.program.variant |= DVTI_WGMMA_PACKED | (split ? DVTI_WGMMA_TWO_PARTS : 0);
 	*plan = packed;
 	return true;
 }
@@ -43986,6 +44070,7 @@ DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_WGMMA_B_ALONG_K
 #undef DVTI_WGMMA_PACKED
 #undef DVTI_WGMMA_TWO_PARTS
+#undef DVTI_PACK_LEAST_K
 #undef DVTI_MM_CHUNK
 /* ==== end cuda_matmul_wgmma.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
@@ -45629,10 +45714,12 @@ static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launc
 	if (status == DVT_OK) {
 		dvti_cuda_remember(gpu, launch->name);
 		if ((launch->custom && launch->custom->entry) || dvti_cuda_view_size(&launch->out[0]) > 0) {
-			dvti_cuda_timed *timed = dvti_listened() ? dvti_cuda_time_begin(gpu, launch) : NULL;
+			if (dvti_listened())
+				gpu->timed = dvti_cuda_time_begin(gpu, launch->name, launch->number);
 			status = launch->kernel->cuda->run(gpu, launch);
-			if (timed)
-				dvti_cuda_time_end(gpu, timed);
+			if (gpu->timed)
+				dvti_cuda_time_end(gpu, gpu->timed);
+			gpu->timed = NULL;
 		}
 	}
 	dvti_cuda_end(gpu, pushed);
@@ -47338,7 +47425,8 @@ static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_sh
 	dvti_product_view(&launch.out[0], out, shape);
 	launch.n_in = 2;
 	launch.n_out = 1;
-	launch.i[0] = out->dtype == DVT_F32 && dvti_tf32_allowed();
+	if (out->dtype == DVT_F32)
+		launch.i[0] = dvti_tf32_allowed() ? 1 : dvti_tf32x3_allowed() ? 2 : 0;
 	if (bias)
 		launch.epilogue.bias = dvti_view_of(bias);
 	launch.epilogue.activation = relu ? DVTI_RELU : DVTI_NO_ACTIVATION;

@@ -46,11 +46,11 @@ ctx_parse:e:sp ctx_list_format:z:Lpz num_gpus:i: gpu_reason:s: try_gpu:C:i num_t
 try_tpu_gpu:C:i try_all_gpus:L: try_all_gpus_or_cpu:L: default_ctx:C: ctx_scope_begin:H:C
 ctx_scope_end:v:p set_virtual_gpus:e:iq set_virtual_model:e:p virtual_seconds:d: device_query:e:Cp
 devices_format:z:pz print_devices:v: get_stats:T: reset_stats:v: set_transfer_guard:i:i wait:e:p
-synchronize:e:C wait_all:e: allow_tf32:?:? allow_winograd:?:? set_num_threads:e:i num_threads:i:
-cpu_isa:s: set_cpu_isa:e:s cpu_query:e:p seconds:d: trainer_set_parts:e:pi trainer_next_part:?:ppppp
-trainer_add_loss:e:pp trainer_loss:d:p distributed_init:e: distributed_end:e: rank:i: num_ranks:i:
-all_reduce_ranks:e:p broadcast_ranks:e:pi barrier_ranks:e: rank_bytes:q:
-trainer_set_bucket_bytes:e:pq from_dlpack:a:p from_dlpack_versioned:a:p to_dlpack:p:p
+synchronize:e:C wait_all:e: allow_tf32:?:? allow_tf32x3:?:? allow_winograd:?:? set_num_threads:e:i
+num_threads:i: cpu_isa:s: set_cpu_isa:e:s cpu_query:e:p seconds:d: trainer_set_parts:e:pi
+trainer_next_part:?:ppppp trainer_add_loss:e:pp trainer_loss:d:p distributed_init:e:
+distributed_end:e: rank:i: num_ranks:i: all_reduce_ranks:e:p broadcast_ranks:e:pi barrier_ranks:e:
+rank_bytes:q: trainer_set_bucket_bytes:e:pq from_dlpack:a:p from_dlpack_versioned:a:p to_dlpack:p:p
 to_dlpack_versioned:p:pi memory_query:e:Cp trim_memory:q:C set_memory_limit:e:qC prewarm:e:C
 cuda_stream:p:C set_cuda_stream:e:pC cuda_order_after:e:pC cuda_order_before:e:pC cuda_address:Q:p
 empty_pinned:a:SiC print:e:p print_file:e:pp set_print_style:i:i ctx_format:z:Cipz format:e:pppzp

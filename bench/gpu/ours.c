@@ -296,7 +296,7 @@ static void run_row(row *r) {
         return;
     }
     dvt_allow_tf32(has_dtype(r, "tf32"));
-    setenv("DEVTENSOR_TF32X3", argument(r, "fma", 0) ? "0" : "1", 1);
+    dvt_allow_tf32x3(argument(r, "parts", 1) == 2);
     DVT_SCOPE {
         if (f->fill)
             f->fill(r);

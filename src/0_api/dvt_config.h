@@ -42,7 +42,7 @@
    DEVTENSOR_CPU_CACHE        bytes of released memory that cpu(), and each virtual GPU, keeps for
                               reuse, with an optional suffix K, M or G (a quarter of the machine's)
    DEVTENSOR_TF32             1: as dvt_allow_tf32(true)
-   DEVTENSOR_TF32X3           0: float32 products never use three products of TF32 numbers
+   DEVTENSOR_TF32X3           1: as dvt_allow_tf32x3(true)
    DEVTENSOR_WINOGRAD         1: as dvt_allow_winograd(true)
    DEVTENSOR_SYNC             1: wait after every operation, so that errors appear at the call
    DEVTENSOR_RANK_TIMEOUT     seconds after which a rank that does not answer is lost (600)

@@ -161,10 +161,19 @@ DVT_API dvt_status dvt_wait_all(void);
    GPUs of compute capability 8.0 and higher then round both factors to TF32: 10 bits of mantissa
    instead of 23, the same range. Sums stay float32. Relative errors are about 1e-3. Matrix products
    use it only if rows begin at multiples of 16 bytes, or (on 9.0) if they are large. cpu() and
-   other dtypes are not affected. The setting at the time of the call applies.
-   Forbidden, large products on 9.0 use three products of TF32 numbers, with the accuracy of float32
-   (docs/GPU.md); DEVTENSOR_TF32X3=0 forbids that too. */
+   other dtypes are not affected. The setting at the time of the call applies. */
 DVT_API bool dvt_allow_tf32(bool allow);
+/* Allows or forbids, for the whole process, that large float32 matrix products on GPUs of compute
+   capability 9.0 are three products of TF32 numbers. Returns the previous setting. Forbidden at the
+   start, unless DEVTENSOR_TF32X3=1. dvt_allow_tf32 takes precedence.
+   Each factor loses at most 2^-22 of itself, or 2^-137. So errors are like those of sums in
+   float32. Products that are exact in float32, such as with an identity, may differ in the last
+   bit. Infinities, NaN and factors of at least 2^60 are multiplied as without this setting. Copies
+   of the operands, 8 bytes per element, take up to a sixteenth of the GPU's memory (docs/GPU.md).
+   Not affected: cpu(), other GPUs, convolutions, other dtypes, products with k below 64. The
+   setting at the time of the call applies. Source: S. Markidis et al., NVIDIA Tensor Core
+   Programmability, Performance and Precision, IPDPSW 2018. */
+DVT_API bool dvt_allow_tf32x3(bool allow);
 /* Allows or forbids Winograd's method on cpu() and virtual GPUs, for the whole process. It serves
    3x3 convolutions of stride 1 and their gradients with respect to the data. Returns the previous
    setting. Forbidden at the start, unless DEVTENSOR_WINOGRAD=1.

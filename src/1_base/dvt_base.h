@@ -84,7 +84,7 @@ DVTI_FN void dvti_set_memory_advice(dvti_advice_fn write);
 /* Returns this thread's latest failure: the status of a call that just failed. dvt_error_code()
    returns the first one, which may be older. */
 DVTI_FN dvt_status dvti_failure(void);
-#if !defined(DEVTENSOR_NO_NN)
+
 /* Between these two, failures of this thread are attempts: they are logged as debug messages, and
    are forgotten at the end. dvti_failure() returns the latest one until then. */
 typedef struct dvti_attempt {
@@ -94,7 +94,6 @@ typedef struct dvti_attempt {
 
 DVTI_FN dvti_attempt dvti_attempt_begin(void);
 DVTI_FN void dvti_attempt_end(const dvti_attempt *attempt);
-#endif
 /* The two common failures. dvti_null reports that argument `what` of `function` is NULL. It is
    silent when an error is already kept, because NULL is then that error passed along a chain. */
 DVTI_FN DVTI_RARE dvt_status dvti_fail_memory(const char *function, int64_t bytes);

@@ -13,7 +13,6 @@ static DVTI_TLS dvt_status dvti_error_latest;
 static DVTI_TLS dvti_error_frame dvti_error_framed;
 static DVTI_TLS int dvti_attempts;
 
-#if !defined(DEVTENSOR_NO_NN)
 DVTI_FN dvti_attempt dvti_attempt_begin(void) {
     dvti_attempt attempt;
     attempt.clean = !dvti_error_kept.code;
@@ -29,7 +28,6 @@ DVTI_FN void dvti_attempt_end(const dvti_attempt *attempt) {
         dvt_clear_error();
     dvti_error_latest = attempt->latest;
 }
-#endif
 
 DVTI_FN dvt_status dvti_failure(void) {
     return dvti_error_latest;

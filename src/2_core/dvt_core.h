@@ -266,8 +266,9 @@ DVTI_FN bool dvti_multiply_small(dvti_device *device, const dvti_kernel *kernel,
 DVTI_FN void dvti_note_launches(const char *file, int line);
 /* Requests that location of a device which has only copied or waited. */
 DVTI_FN void dvti_note_later(dvti_device *device);
-/* Return the settings of dvt_allow_tf32 and dvt_allow_winograd. */
+/* Return the settings of dvt_allow_tf32, dvt_allow_tf32x3 and dvt_allow_winograd. */
 DVTI_FN bool dvti_tf32_allowed(void);
+DVTI_FN bool dvti_tf32x3_allowed(void);
 DVTI_FN bool dvti_winograd_allowed(void);
 /* Returns the multiply-adds of a matrix product, a convolution or its gradients; 0 for other
    operations. */

@@ -13,6 +13,7 @@ DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti
     DVTI_ZERO_8(launch->i);
     launch->workspace = NULL;
     launch->workspace_bytes = 0;
+    launch->lean = false;
     launch->name = name;
     launch->number = 0;
     launch->epilogue.activation = DVTI_NO_ACTIVATION;
@@ -58,6 +59,25 @@ DVTI_FN void dvti_note_later(dvti_device *device) {
         dvti_launched_on = device;
 }
 
+#define DVTI_LARGE_WORKSPACE ((int64_t)1 << 20) /* bytes */
+
+/* Acquires the workspace. Without memory for a large one, plans again without what only saves
+   time. */
+static DVTI_RARE dvt_status dvti_acquire_large(dvti_device *device, dvti_launch *launch) {
+    const dvti_backend *backend = device->backend;
+    const dvti_attempt attempt = dvti_attempt_begin();
+    dvt_status status =
+        backend->acquire(device, launch->name, launch->workspace_bytes, &launch->workspace);
+    dvti_attempt_end(&attempt);
+    if (status == DVT_OK)
+        return DVT_OK;
+    launch->lean = true;
+    launch->workspace_bytes = backend->plan(device, launch);
+    if (launch->workspace_bytes == 0)
+        return DVT_OK;
+    return backend->acquire(device, launch->name, launch->workspace_bytes, &launch->workspace);
+}
+
 /* Plans and launches in the default floating-point mode: plans compute costs in floats, and kernels
    may be floats too. */
 static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) {
@@ -66,7 +86,9 @@ static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) 
     dvt_status status = DVT_OK;
     launch->workspace_bytes = backend->plan(device, launch);
     launch->workspace = NULL;
-    if (launch->workspace_bytes > 0)
+    if (launch->workspace_bytes >= DVTI_LARGE_WORKSPACE)
+        status = dvti_acquire_large(device, launch);
+    else if (launch->workspace_bytes > 0)
         status =
             backend->acquire(device, launch->name, launch->workspace_bytes, &launch->workspace);
     if (status == DVT_OK)
@@ -169,7 +191,8 @@ DVTI_FN double dvti_multiply_adds(const dvti_launch *launch) {
 }
 
 /* ---- float32 precision ---- */
-static dvti_atomic dvti_tf32, dvti_winograd; /* 0: not read yet, 1: not allowed, 2: allowed */
+/* 0: not read yet, 1: not allowed, 2: allowed */
+static dvti_atomic dvti_tf32, dvti_tf32x3, dvti_winograd;
 
 static bool dvti_precision_allowed(dvti_atomic *setting, const char *variable) {
     if (!dvti_atomic_load(setting)) {
@@ -184,6 +207,10 @@ DVTI_FN bool dvti_tf32_allowed(void) {
     return dvti_precision_allowed(&dvti_tf32, "DEVTENSOR_TF32");
 }
 
+DVTI_FN bool dvti_tf32x3_allowed(void) {
+    return dvti_precision_allowed(&dvti_tf32x3, "DEVTENSOR_TF32X3");
+}
+
 DVTI_FN bool dvti_winograd_allowed(void) {
     return dvti_precision_allowed(&dvti_winograd, "DEVTENSOR_WINOGRAD");
 }
@@ -191,6 +218,12 @@ DVTI_FN bool dvti_winograd_allowed(void) {
 DVT_API bool dvt_allow_tf32(bool allow) {
     bool previous = dvti_tf32_allowed();
     dvti_atomic_store(&dvti_tf32, allow ? 2 : 1);
+    return previous;
+}
+
+DVT_API bool dvt_allow_tf32x3(bool allow) {
+    bool previous = dvti_tf32x3_allowed();
+    dvti_atomic_store(&dvti_tf32x3, allow ? 2 : 1);
     return previous;
 }
 

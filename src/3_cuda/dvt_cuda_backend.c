@@ -184,10 +184,12 @@ static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launc
     if (status == DVT_OK) {
         dvti_cuda_remember(gpu, launch->name);
         if ((launch->custom && launch->custom->entry) || dvti_cuda_view_size(&launch->out[0]) > 0) {
-            dvti_cuda_timed *timed = dvti_listened() ? dvti_cuda_time_begin(gpu, launch) : NULL;
+            if (dvti_listened())
+                gpu->timed = dvti_cuda_time_begin(gpu, launch->name, launch->number);
             status = launch->kernel->cuda->run(gpu, launch);
-            if (timed)
-                dvti_cuda_time_end(gpu, timed);
+            if (gpu->timed)
+                dvti_cuda_time_end(gpu, gpu->timed);
+            gpu->timed = NULL;
         }
     }
     dvti_cuda_end(gpu, pushed);

@@ -82,9 +82,9 @@
        dtype, except with DVTI_CAN_WIDEN. Accumulates in float32 for float32, float16 and
        bfloat16, in float64 for float64, in int64 for integers. Shapes, strides and the device
        determine the order. On cpu() k ascends; a vector times a matrix that is contiguous in k
-       uses 64 bytes of partial sums. A GPU may sum ranges of k separately, and split float32
-       factors into two TF32 numbers. i[0] = 1: float32 factors may be rounded to 10 bits of
-       mantissa (TF32). Has an epilogue: bias and activation.
+       uses 64 bytes of partial sums. A GPU may sum ranges of k separately. i[0] = 1: float32
+       factors may be rounded to 10 bits of mantissa (TF32); 2: they may be split into two such
+       numbers. Has an epilogue: bias and activation.
 
    conv2d
        All contiguous. i[0..1] stride, i[2..3] padding, i[4..5] dilation, i[6] groups, i[7] & 1:

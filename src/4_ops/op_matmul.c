@@ -162,7 +162,8 @@ static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_sh
     dvti_product_view(&launch.out[0], out, shape);
     launch.n_in = 2;
     launch.n_out = 1;
-    launch.i[0] = out->dtype == DVT_F32 && dvti_tf32_allowed();
+    if (out->dtype == DVT_F32)
+        launch.i[0] = dvti_tf32_allowed() ? 1 : dvti_tf32x3_allowed() ? 2 : 0;
     if (bias)
         launch.epilogue.bias = dvti_view_of(bias);
     launch.epilogue.activation = relu ? DVTI_RELU : DVTI_NO_ACTIVATION;

@@ -295,13 +295,11 @@ static int parts_of(product q) {
 DVT_TEST(gpu_matmul_wgmma_which_copies) {
     product q;
     NEEDS_WGMMA;
-    CHECK_INT(parts_of(packed_product(DVT_F32, 0)), 2);
-    setenv("DEVTENSOR_TF32X3", "0", 1);
     CHECK_INT(parts_of(packed_product(DVT_F32, 0)), -1);
-    unsetenv("DEVTENSOR_TF32X3");
     CHECK_INT(parts_of(packed_product(DVT_F32, 1)), 1);
-    CHECK_INT(parts_of(packed_product(DVT_F64, 0)), -1);
-    CHECK_INT(parts_of(packed_product(DVT_I32, 0)), -1);
+    CHECK_INT(parts_of(packed_product(DVT_F32, 2)), 2);
+    CHECK_INT(parts_of(packed_product(DVT_F64, 2)), -1);
+    CHECK_INT(parts_of(packed_product(DVT_I32, 2)), -1);
     CHECK_INT(parts_of(packed_product(DVT_F16, 0)), -1); /* a tensor map describes the operands */
     q = packed_product(DVT_F16, 0);
     q.a_row = 4099;
@@ -309,20 +307,46 @@ DVT_TEST(gpu_matmul_wgmma_which_copies) {
     q = packed_product(DVT_BF16, 0);
     q.offset = 1;
     CHECK_INT(parts_of(q), 1);
-    q = packed_product(DVT_F32, 0); /* the copies would take longer than the product */
+    q = packed_product(DVT_F32, 2); /* the copies would take longer than the product */
     q.m = 8;
     CHECK_INT(parts_of(q), -1);
-    q = packed_product(DVT_F32, 0);
+    q = packed_product(DVT_F32, 2);
     q.n = q.m = q.k = 256;
     CHECK_INT(parts_of(q), -1);
-    q = packed_product(DVT_F32, 0);
+    q = packed_product(DVT_F32, 2);
     q.cc = 100;
     CHECK_INT(parts_of(q), -1);
-    q = packed_product(DVT_F32, 0); /* 256 MiB of copies and more need 4 GiB of memory */
-    q.memory = ((int64_t)1 << 32) + 4096;
-    CHECK_INT(parts_of(q), 2);
+    q = packed_product(DVT_F32, 2); /* 256 MiB of copies need 4 GiB of memory */
     q.memory = (int64_t)1 << 32;
+    CHECK_INT(parts_of(q), 2);
+    q.memory -= 16;
     CHECK_INT(parts_of(q), -1);
+    q = packed_product(DVT_F32, 2); /* repeated operands, whose copies would have 2^65 bytes */
+    q.n = q.k = (int64_t)1 << 30;
+    q.a_row = q.a_k = 0;
+    CHECK_INT(parts_of(q), -1);
+}
+
+DVT_TEST(gpu_matmul_wgmma_copies_need_a_depth) {
+    static const int dtypes[][2] = {{DVT_F32, 1}, {DVT_F32, 2}, {DVT_BF16, 0}};
+    int i, k;
+    NEEDS_WGMMA;
+    for (i = 0; i < COUNT_OF(dtypes); i++)
+        for (k = 0; k < 64; k += k < 60 ? 20 : 3) {
+            product q = packed_product((dvt_dtype)dtypes[i][0], dtypes[i][1]);
+            q.n = q.m = 1 << 14;
+            q.k = k;
+            q.a_row = k + 1;
+            q.b_k = (1 << 14) + 1;
+            CHECK_INT(parts_of(q), -1);
+        }
+    DVT_SCOPE {
+        bool before = dvt_allow_tf32x3(true);
+        dvt_array *none = dvt_zeros(DVT_SHAPE(400, 0), DVT_F32, dvt_gpu(0));
+        dvt_array *x = dvt_matmul(none, dvt_t(none));
+        CHECK(dvt_item(dvt_max(x, DVT_ALL)) == 0 && dvt_item(dvt_min(x, DVT_ALL)) == 0);
+        dvt_allow_tf32x3(before);
+    }
 }
 
 /* Compares a product with sums in float64. `far` is the bound in units of float32 relative to the
@@ -345,7 +369,7 @@ static void check_float32(dvt_array *product_of, dvt_array *a, dvt_array *b, dou
 /* Ragged extents; operands that are transposed, reversed, or have several batch axes, of which one
    is shared. */
 static void check_copies(int parts, double far) {
-    const int64_t n = few() ? 140 : 1001, k = few() ? 201 : 301, m = few() ? 150 : 1003;
+    const int64_t n = few() ? 261 : 1051, k = few() ? 135 : 301, m = few() ? 270 : 1053;
     DVT_SCOPE {
         dvt_array *a = random_on_gpu(DVT_SHAPE(2, 2, n, k), DVT_F32);
         dvt_array *b = random_on_gpu(DVT_SHAPE(2, 1, k, m), DVT_F32);
@@ -366,10 +390,12 @@ DVT_TEST(gpu_matmul_wgmma_tf32) {
     dvt_allow_tf32(before);
 }
 
-/* As accurate as float32: the parts lose 2^-22 of a product, the sums are promoted. */
+/* The parts lose 2^-22 of a product, the sums are promoted. */
 DVT_TEST(gpu_matmul_wgmma_float32) {
+    bool before = dvt_allow_tf32x3(true);
     NEEDS_WGMMA;
     check_copies(2, 8);
+    dvt_allow_tf32x3(before);
 }
 
 /* Returns the largest error of a product, relative to the sum of the magnitudes. */
@@ -382,16 +408,16 @@ static double error_of(dvt_array *a, dvt_array *b, dvt_array *exact, dvt_array *
 DVT_TEST(gpu_matmul_wgmma_float32_errors) {
     NEEDS_WGMMA;
     DVT_SCOPE {
-        const int64_t n = few() ? 140 : 1000, k = few() ? 330 : 600;
+        const int64_t n = few() ? 260 : 1030, k = few() ? 330 : 600;
         dvt_array *a = random_on_gpu(DVT_SHAPE(n, k), DVT_F32);
         dvt_array *b = random_on_gpu(DVT_SHAPE(k, n), DVT_F32);
         dvt_array *x = dvt_astype(dvt_copyto(a, dvt_cpu()), DVT_F64);
         dvt_array *y = dvt_astype(dvt_copyto(b, dvt_cpu()), DVT_F64);
         dvt_array *exact = dvt_matmul(x, y), *size = dvt_matmul(dvt_abs(x), dvt_abs(y));
-        double parts = error_of(a, b, exact, size), fused;
-        setenv("DEVTENSOR_TF32X3", "0", 1);
-        fused = error_of(a, b, exact, size);
-        unsetenv("DEVTENSOR_TF32X3");
+        double parts, fused = error_of(a, b, exact, size);
+        dvt_allow_tf32x3(true);
+        parts = error_of(a, b, exact, size);
+        dvt_allow_tf32x3(false);
         dvt_test_check(parts <= 2 * fused && parts != fused, __FILE__, __LINE__,
                        "two parts: %g, fused multiply-adds: %g", parts, fused);
     }
@@ -404,15 +430,15 @@ DVT_TEST(gpu_matmul_wgmma_float32_special) {
     NEEDS_WGMMA;
     for (i = -1; i < COUNT_OF(special); i++)
         DVT_SCOPE {
-            const int64_t n = few() ? 140 : 1000, k = few() ? 210 : 300;
+            const int64_t n = few() ? 260 : 1030, k = few() ? 130 : 170;
             dvt_array *a = random_on_gpu(DVT_SHAPE(n, k), DVT_F32), *fused;
             dvt_array *b = random_on_gpu(DVT_SHAPE(k, n), DVT_F32), *out;
             if (i >= 0)
                 dvt_fill(dvt_slice(dvt_slice(i % 2 ? a : b, 0, 5, 6, 1), 1, 69, 70, 1), special[i]);
-            out = dvt_matmul(a, b);
-            setenv("DEVTENSOR_TF32X3", "0", 1);
             fused = dvt_matmul(a, b);
-            unsetenv("DEVTENSOR_TF32X3");
+            dvt_allow_tf32x3(true);
+            out = dvt_matmul(a, b);
+            dvt_allow_tf32x3(false);
             if (i >= 0)
                 same_bits(out, fused, "a product with a special value");
             else
@@ -427,11 +453,11 @@ DVT_TEST(gpu_matmul_wgmma_float32_splits) {
     NEEDS_WGMMA;
     DVT_SCOPE {
         const int before = physical->processors;
-        const int64_t n = few() ? 250 : 500, k = few() ? 1300 : 4000;
+        const int64_t n = few() ? 260 : 710, k = 600;
         dvt_array *x = random_on_gpu(DVT_SHAPE(n, k), DVT_F32), *product_of;
         dvt_array *w = random_on_gpu(DVT_SHAPE(n, k), DVT_F32);
         dvt_array *bias = random_on_gpu(DVT_SHAPE(n), DVT_F32);
-        product q = packed_product(DVT_F32, 0);
+        product q = packed_product(DVT_F32, 2);
         physical->processors = few() ? 8 : before; /* more than tiles */
         q.n = q.m = n;
         q.k = q.a_row = q.b_col = k;
@@ -439,11 +465,34 @@ DVT_TEST(gpu_matmul_wgmma_float32_splits) {
         q.processors = physical->processors;
         CHECK_INT(parts_of(q), 2);
         CHECK(plan_of(q).args.splits > 1);
+        dvt_allow_tf32x3(true);
         product_of = dvt_matmul(x, dvt_t(w));
         check_float32(dvt_slice(product_of, 1, 130, 146, 1), x, dvt_t(dvt_slice(w, 0, 130, 146, 1)),
                       8, 2);
         same_bits(dvt_linear(x, w, bias), dvt_add(product_of, bias), "bias");
+        dvt_allow_tf32x3(false);
         physical->processors = before;
+    }
+}
+
+/* Without memory for the copies, other kernels compute the product. */
+DVT_TEST(gpu_matmul_wgmma_copies_without_memory) {
+    NEEDS_WGMMA;
+    DVT_SCOPE {
+        const int64_t n = few() ? 520 : 1030, k = few() ? 130 : 170;
+        dvt_array *a = random_on_gpu(DVT_SHAPE(n, k), DVT_F32), *fused;
+        dvt_array *b = random_on_gpu(DVT_SHAPE(k, n), DVT_F32);
+        dvt_memory_stats stats;
+        fused = dvt_copyto(dvt_matmul(a, b), dvt_cpu());
+        dvt_allow_tf32x3(true);
+        CHECK(!dvt_array_equal(dvt_copyto(dvt_matmul(a, b), dvt_cpu()), fused, DVT_NAN_EQUALS));
+        /* the result fits, the copies do not */
+        CHECK_INT(dvt_memory_query(dvt_gpu(0), &stats), DVT_OK);
+        CHECK_INT(dvt_set_memory_limit(stats.used + 4 * n * n + 4096, dvt_gpu(0)), DVT_OK);
+        same_bits(dvt_matmul(a, b), fused, "a product without copies");
+        CHECK_INT(dvt_error_code(), DVT_OK);
+        dvt_set_memory_limit(0, dvt_gpu(0));
+        dvt_allow_tf32x3(false);
     }
 }
 

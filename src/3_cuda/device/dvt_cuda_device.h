@@ -143,11 +143,12 @@ struct dvti_cuda_gpu {
     dvti_cuda_chunk small[DVTI_CUDA_SMALL_CHUNKS], large[DVTI_CUDA_CHUNKS];
     dvti_cuda_recent recent[DVTI_CUDA_RECENT]; /* item number p at p % DVTI_CUDA_RECENT */
     dvti_cuda_timing *timing;                  /* NULL until a listener needs it */
+    dvti_cuda_timed *timed;                    /* the launch that is being queued and timed */
 };
 
 /* Begin and end the time of a launch that is being queued. begin returns NULL when it cannot be
    measured. */
-DVTI_FN dvti_cuda_timed *dvti_cuda_time_begin(dvti_cuda_gpu *gpu, const dvti_launch *launch);
+DVTI_FN dvti_cuda_timed *dvti_cuda_time_begin(dvti_cuda_gpu *gpu, const char *name, int64_t number);
 DVTI_FN void dvti_cuda_time_end(dvti_cuda_gpu *gpu, dvti_cuda_timed *timed);
 /* Sends an event for each launch that was measured. Waits for them. */
 DVTI_FN void dvti_cuda_time_send(dvti_cuda_gpu *gpu);

@@ -28,7 +28,8 @@ static bool dvti_cuda_time_base(dvti_cuda_gpu *gpu, dvti_cuda_timing *t) {
     return done;
 }
 
-DVTI_FN dvti_cuda_timed *dvti_cuda_time_begin(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+DVTI_FN dvti_cuda_timed *dvti_cuda_time_begin(dvti_cuda_gpu *gpu, const char *name,
+                                              int64_t number) {
     dvti_cuda_timing *t = gpu->timing;
     dvti_cuda_timed *timed;
     if (!t)
@@ -40,8 +41,8 @@ DVTI_FN dvti_cuda_timed *dvti_cuda_time_begin(dvti_cuda_gpu *gpu, const dvti_lau
     if (t->n == 0 && dvti_now() - t->at > 1 && !dvti_cuda_time_base(gpu, t))
         return NULL;
     timed = &t->item[t->n];
-    timed->name = launch->name;
-    timed->number = launch->number;
+    timed->name = name;
+    timed->number = number;
     return dvti_cuda_time_record(gpu, &timed->begin) ? timed : NULL;
 }
 

@@ -27,11 +27,11 @@
      along k    [line][8 chunks of k]        32 bytes          8 KiB
      across k   [k][8 chunks of lines]       2048 bytes        8 KiB
 
-   Two parts give float32's accuracy: x = high + low, where high is x rounded to TF32 and low the
-   rounded rest. Of the four products of parts, low * low is less than float32's rounding and left
-   out. Tensor cores may truncate sums, so the sums of a stage begin at 0 and are added to others in
-   float32, rounded to nearest. (Splitting: Markidis et al., IPDPSW 2018. Promotion: Ootomo and
-   Yokota, IJHPCA 2022.)
+   Two parts give about float32's accuracy: x = high + low, where high is x rounded to TF32 and low
+   the rounded rest. Of the four products of parts, low * low is less than float32's rounding and
+   left out. Tensor cores may truncate sums, so the sums of a stage begin at 0 and are added to
+   others in float32, rounded to nearest. (Splitting: Markidis et al., IPDPSW 2018. Promotion:
+   Ootomo and Yokota, IJHPCA 2022.)
 
    Reasons: in published measurements on one H100, mma.sync reaches 60 % of a GEMM library, wgmma
    with tiles of 128x128 and a ring of TMA 70 %, 128x256 with two consuming warpgroups 85 %, and a
@@ -208,8 +208,8 @@ __device__ inline void dvti_wgmma_sum(const dvti_mm_job &tile, unsigned shared, 
     dvti_wgmma_release(shared, before);
 }
 
-/* The same, with the sums of each stage added in float32. Tensor cores do not idle meanwhile: the
-   other warpgroup's products use them. */
+/* The same, with the sums of each stage added in float32. Meanwhile tensor cores may compute the
+   other warpgroup's products. */
 __device__ inline void dvti_wgmma_promote(const dvti_mm_job &tile, unsigned shared, int warp,
                                           dvti_wgmma_ring &at, float (&total)[COLS / 2]) {
     float sum[COLS / 2] = {};

@@ -129,7 +129,7 @@ DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols,
    time of one tile plus the cost of starting it. Partial results are written and read again, by one
    more kernel. */
 DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
-                                const dvti_cuda_mm_tile *tiles, int n, double write,
+                                const dvti_cuda_mm_tile *tiles, int n, int64_t most, double write,
                                 int64_t *splits, double *best) {
     const dvti_kmatmul *p = &plan->args;
     const double processors = dvti_cuda_physical_of(gpu)->processors;
@@ -142,7 +142,8 @@ DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *pl
                       (double)((p->m - 1) / tiles[i].cols + 1) * (double)p->batches;
         double area = (double)tiles[i].rows * (double)tiles[i].cols / tiles[i].rate;
         int64_t pieces;
-        for (pieces = 1; pieces == 1 || p->k / pieces >= 4 * DVTI_MM_CHUNK; pieces *= 2) {
+        for (pieces = 1; pieces == 1 || (pieces <= most && p->k / pieces >= 4 * DVTI_MM_CHUNK);
+             pieces *= 2) {
             double depth = (double)p->k / (double)pieces + DVTI_MM_CHUNK;
             double rounds = ceil(jobs * (double)pieces / processors);
             double time = rounds * area * depth;
@@ -182,9 +183,10 @@ static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt
     const bool copied =
         dvti_cuda_physical_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
     int64_t splits;
-    int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), 16, &splits, &plan->time);
+    int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), whole ? 1 : INT64_MAX, 16,
+                                   &splits, &plan->time);
     int a_lies, b_lies;
-    dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, whole ? 1 : splits);
+    dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
     a_lies = dvti_cuda_mm_lies(&a, copied, group);
     b_lies = dvti_cuda_mm_lies(&b, copied, group);
     plan->args.a_lies = a_lies;

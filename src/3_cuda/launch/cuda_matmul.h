@@ -41,10 +41,10 @@ DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, in
 /* Sets the tiles and the splits of k for a kernel with tiles of rows x cols. */
 DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits);
 /* Returns the tile, of n, with the shortest expected time, the number of splits of k, and the time.
-   Its unit is one multiplication of one multiprocessor. write: the time to write and read one
-   element of a partial result. */
+   Its unit is one multiplication of one multiprocessor. most: of splits. write: the time to write
+   and read one element of a partial result. */
 DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
-                                const dvti_cuda_mm_tile *tiles, int n, double write,
+                                const dvti_cuda_mm_tile *tiles, int n, int64_t most, double write,
                                 int64_t *splits, double *time);
 
 /* ---- cuda_matmul_mma.c ---- */
@@ -61,8 +61,8 @@ DVTI_FN bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm
 DVTI_FN void dvti_cuda_wgmma_use(dvti_cuda_mm *plan, dvt_dtype dtype, bool wide, bool a_along_k,
                                  bool b_along_k);
 /* Replaces a plan by wgmma on copies of the operands, if that is faster: 16-bit floats of any
-   strides, TF32 if the program has allowed it, float32 by two TF32 numbers per element. Returns
-   whether it did. */
+   strides; float32 as TF32, or as two TF32 numbers per element, where the program allows it.
+   Returns whether it did. */
 DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                     dvti_cuda_mm *plan);
 /* Returns the bytes of the copies, a multiple of 256. */

@@ -31,7 +31,7 @@ static bool dvti_cuda_mma_serves(const dvti_cuda_gpu *gpu, const dvti_launch *la
     dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
     dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
     int64_t group = 16 / dvt_dtype_size(dtype);
-    bool has = dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0]);
+    bool has = dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0] == 1);
     if (dvti_cuda_physical_of(gpu)->cc < 80 || !has)
         return false;
     *a_along_k = dvti_cuda_mm_packed(&a, true, group);
@@ -53,8 +53,8 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
     /* Multiplications are 8 (TF32) or 16 times as fast as on CUDA cores, so a write costs that many
        more. */
     tile = dvti_cuda_mm_choose(gpu, plan, tiles,
-                               wgmma ? DVTI_LENGTH(dvti_cuda_mma_tiles) : DVTI_MMA_TILES, 256,
-                               &splits, &plan->time);
+                               wgmma ? DVTI_LENGTH(dvti_cuda_mma_tiles) : DVTI_MMA_TILES, INT64_MAX,
+                               256, &splits, &plan->time);
     plan->time /= dtype == DVT_F32 ? 8 : 16;
     dvti_cuda_mm_divide(plan, tiles[tile].rows, tiles[tile].cols, splits);
     if (tile >= DVTI_MMA_TILES) {

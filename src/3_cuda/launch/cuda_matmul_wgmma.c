@@ -171,38 +171,63 @@ static dvti_cuda_mm_side dvti_cuda_packed_side(const dvti_cuda_mm *plan, dvt_dty
 }
 
 /* The unit of time is that of dvti_cuda_mm_choose. Tensor cores multiply 16-bit floats about 16
-   times as fast as CUDA cores multiply float32, TF32 8 times. The copies are limited by memory: one
-   byte takes as long as about six multiplications. Launches take a few microseconds. */
-static const double dvti_cuda_pack_byte = 6, dvti_cuda_pack_launch = 6e5;
+   times as fast as CUDA cores multiply float32, TF32 8 times. Two parts of a tile need three
+   products, and twice the bytes, which limit them as well: 2.7 times as fast. The copies are
+   limited by memory: one byte takes as long as about nine multiplications. Launches take a few
+   microseconds. A small k does not hide the time to store results, and its sums are more exact
+   in float32. */
+static const double dvti_cuda_pack_byte = 9, dvti_cuda_pack_launch = 6e5;
+
+#define DVTI_PACK_LEAST_K 64
+
+static bool dvti_cuda_may_repack(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                 const dvti_kmatmul *p) {
+    const int64_t most = INT32_MAX - 256;
+    const dvt_dtype dtype = launch->out[0].dtype;
+    return dvti_cuda_physical_of(gpu)->cc == 90 && !launch->lean &&
+           (dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0])) &&
+           p->k >= DVTI_PACK_LEAST_K && p->n <= most && p->m <= most && p->k <= most &&
+           p->batches <= most / 2;
+}
+
+/* Returns the bytes of the copies, which may be more than INT64_MAX for repeated operands. */
+static double dvti_cuda_copied_bytes(const dvti_cuda_mm *plan, dvt_dtype dtype) {
+    double bytes = 0;
+    int b;
+    for (b = 0; b < 2; b++) {
+        const dvti_cuda_mm_side side = dvti_cuda_mm_side_of(plan, dtype, b);
+        bytes += (double)dvti_cuda_pack_matrices(plan, &side) * (double)side.lines *
+                 (double)dvti_cuda_pack_pitch(&side);
+    }
+    return bytes * plan->parts * (double)dvt_dtype_size(dtype);
+}
 
 DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                     dvti_cuda_mm *plan) {
     const dvti_cuda_physical *physical = dvti_cuda_physical_of(gpu);
     const dvt_dtype dtype = launch->out[0].dtype;
-    const bool exact = dtype == DVT_F32 && !launch->i[0];
-    const double speed = dtype == DVT_F32 ? exact ? 8.0 / 3 : 8 : 16;
-    const dvti_cuda_mm_tile tiles[] = {{128, 128, 1.3 * speed}, {128, 256, 1.6 * speed}};
-    const int64_t most = INT32_MAX - 256;
+    const bool split = dtype == DVT_F32 && launch->i[0] == 2;
+    const double speed = dtype == DVT_F32 ? 8 : 16;
+    const dvti_cuda_mm_tile tiles[] = {{128, 128, 1.3 * speed}, {128, 256, 1.6 * speed}},
+                            in_parts[] = {{128, 128, speed / 3}};
     dvti_cuda_mm packed = *plan;
-    const dvti_kmatmul *p = &packed.args;
-    double copies;
+    double bytes;
     int64_t splits;
     int tile;
-    if (physical->cc != 90 || (dtype != DVT_F32 && dtype != DVT_F16 && dtype != DVT_BF16) ||
-        p->n > most || p->m > most || p->k > most || p->batches > most / 2)
+    if (!dvti_cuda_may_repack(gpu, launch, &packed.args))
         return false;
-    packed.parts = exact ? 2 : 1;
-    tile = dvti_cuda_mm_choose(gpu, &packed, tiles, exact ? 1 : 2, 16, &splits, &packed.time);
-    copies = (double)dvti_cuda_packed_bytes(&packed, dtype) * dvti_cuda_pack_byte;
-    packed.time += copies * (1 + 1.0 / packed.parts) / physical->processors +
+    packed.parts = split ? 2 : 1;
+    tile = dvti_cuda_mm_choose(gpu, &packed, split ? in_parts : tiles, split ? 1 : 2, INT64_MAX, 16,
+                               &splits, &packed.time);
+    bytes = dvti_cuda_copied_bytes(&packed, dtype);
+    packed.time += bytes * (1 + 1.0 / packed.parts) * dvti_cuda_pack_byte / physical->processors +
                    dvti_cuda_pack_launch * (2 * packed.parts - 1);
-    if (packed.time >= plan->time ||
-        dvti_cuda_packed_bytes(&packed, dtype) > physical->memory / 16 ||
-        (exact && !dvti_env_int("DEVTENSOR_TF32X3", 0, 1, 1)) || !dvti_cuda_has_wgmma(gpu))
+    if (packed.time >= plan->time || bytes > (double)physical->memory / 16 ||
+        !dvti_cuda_has_wgmma(gpu))
         return false;
     dvti_cuda_mm_divide(&packed, 128, tiles[tile].cols, splits);
     dvti_cuda_wgmma_use(&packed, dtype, tile == 1, true, true);
-    packed.program.variant |= DVTI_WGMMA_PACKED | (exact ? DVTI_WGMMA_TWO_PARTS : 0);
+    packed.program.variant |= DVTI_WGMMA_PACKED | (split ? DVTI_WGMMA_TWO_PARTS : 0);
     *plan = packed;
     return true;
 }
@@ -318,4 +343,5 @@ DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_WGMMA_B_ALONG_K
 #undef DVTI_WGMMA_PACKED
 #undef DVTI_WGMMA_TWO_PARTS
+#undef DVTI_PACK_LEAST_K
 #undef DVTI_MM_CHUNK

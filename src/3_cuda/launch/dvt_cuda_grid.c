@@ -55,8 +55,27 @@ DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, i
     return grid;
 }
 
-/* Other threads may queue work while the gpu is unlocked: the order between threads is theirs to
-   keep. */
+/* Compiles the program without the lock. Other threads may queue work meanwhile: the order between
+   threads is theirs to keep. So the launch is counted again, and its time begins again. */
+static dvt_status dvti_cuda_prepare_unlocked(dvti_cuda_gpu *gpu, const char *name,
+                                             dvti_cuda_program program) {
+    const bool timed = gpu->timed != NULL;
+    const int64_t number = timed ? gpu->timed->number : 0;
+    dvt_status status;
+    gpu->timed = NULL;
+    dvti_mutex_unlock(&gpu->lock);
+    status = dvti_cuda_prepare(gpu->physical, name, program);
+    dvti_mutex_lock(&gpu->lock);
+    if (status == DVT_OK)
+        status = dvti_cuda_usable(gpu, name);
+    if (status != DVT_OK)
+        return status;
+    dvti_cuda_remember_again(gpu, name);
+    if (timed)
+        gpu->timed = dvti_cuda_time_begin(gpu, name, number);
+    return DVT_OK;
+}
+
 DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
                                            dvti_cuda_program program, const char *entry,
                                            dvti_cu_function *function) {
@@ -64,12 +83,7 @@ DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
     if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
         return DVT_OK;
     if (!gpu->in_group) {
-        dvti_mutex_unlock(&gpu->lock);
-        status = dvti_cuda_prepare(gpu->physical, name, program);
-        dvti_mutex_lock(&gpu->lock);
-        dvti_cuda_remember_again(gpu, name);
-        if (status == DVT_OK)
-            status = dvti_cuda_usable(gpu, name);
+        status = dvti_cuda_prepare_unlocked(gpu, name, program);
         if (status != DVT_OK)
             return status;
     }

@@ -262,19 +262,23 @@ static void large_products(dvt_dtype dtype) {
 /* Products that wgmma computes from copies of the operands: float32 as two TF32 numbers per element
    and as one, float16 at any alignment. With four multiprocessors, small products are worth the
    copies. */
+static void copied_product(dvt_dtype dtype, int64_t n, int64_t k, int64_t m) {
+    dvt_matmul(given(DVT_SHAPE(n, k), dtype), given(DVT_SHAPE(k, m), dtype));
+}
+
 static void copied_products(void) {
-    const int64_t n = 2560;
-    bool before;
     int i;
     for (i = 0; i < n_gpus; i++)
         gpus[i].physical.processors = 4;
-    dvt_matmul(given(DVT_SHAPE(n, 8), DVT_F32), given(DVT_SHAPE(8, n), DVT_F32));
-    dvt_matmul(given(DVT_SHAPE(n, 9), DVT_F16), given(DVT_SHAPE(9, n), DVT_F16));
-    before = dvt_allow_tf32(true);
-    dvt_matmul(given(DVT_SHAPE(n, 8), DVT_F32), given(DVT_SHAPE(8, n), DVT_F32));
+    copied_product(DVT_F16, 500, 65, 501);
+    dvt_allow_tf32x3(true);
+    copied_product(DVT_F32, 500, 65, 500);
+    dvt_allow_tf32(true);
+    copied_product(DVT_F32, 500, 65, 501);
     if (full)
-        dvt_matmul(given(DVT_SHAPE(n, 8), DVT_F32), given(DVT_SHAPE(8, n - 128), DVT_F32));
-    dvt_allow_tf32(before);
+        copied_product(DVT_F32, 120, 250, 127);
+    dvt_allow_tf32(false);
+    dvt_allow_tf32x3(false);
     for (i = 0; i < n_gpus; i++)
         gpus[i].physical.processors = 132;
 }

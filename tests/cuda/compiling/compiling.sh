@@ -39,7 +39,8 @@ try "order.c compiles" $CC -std=gnu11 -O1 -I. tests/cuda/compiling/order.c $LIBR
     -o "$work/order" $LIBS
 said=$(env LD_LIBRARY_PATH="$SIM" SIMCUDA_POLICY=lazy SIMCUDA_DEVICES=2 \
     SIMCUDA_CACHE="$PWD/$work/modules" DEVTENSOR_CACHE=0 PAUSING_NVRTC_REAL=libnvrtc.so.12 \
-    DEVTENSOR_NVRTC_PATH="$PWD/$work/libpausing.so" timeout 300 "$work/order" 2>&1)
+    DEVTENSOR_NVRTC_PATH="$PWD/$work/libpausing.so" timeout 300 "$work/order" \
+    "$work/trace.json" 2>&1)
 code=$?
 if [ "$code-$said" = 0-ok ]; then pass; else
     fail "the order of work after a compilation" "exit code $code: $said"

@@ -1,6 +1,6 @@
-/* An NVRTC that pauses each compilation of a kernel until pausing_nvrtc_end, and then passes it on
-   to the library that PAUSING_NVRTC_REAL names. Short programs, which test whether NVRTC works,
-   compile at once. */
+/* An NVRTC that pauses each compilation of a kernel between pausing_nvrtc_start and _end, and then
+   passes it on to the library that PAUSING_NVRTC_REAL names. Short programs, which test whether
+   NVRTC works, compile at once. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
@@ -9,8 +9,16 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static int paused, ended;
+static int started, paused;
 static void *kernel; /* the latest long program */
+
+void pausing_nvrtc_start(void);
+
+void pausing_nvrtc_start(void) {
+    pthread_mutex_lock(&lock);
+    started = 1;
+    pthread_mutex_unlock(&lock);
+}
 
 /* Returns when a compilation is paused. */
 void pausing_nvrtc_begun(void);
@@ -26,7 +34,7 @@ void pausing_nvrtc_end(void);
 
 void pausing_nvrtc_end(void) {
     pthread_mutex_lock(&lock);
-    ended = 1;
+    started = 0;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
 }
@@ -86,10 +94,10 @@ int nvrtcCompileProgram(void *program, int n, const char *const *options);
 
 int nvrtcCompileProgram(void *program, int n, const char *const *options) {
     pthread_mutex_lock(&lock);
-    if (program == kernel) {
+    if (program == kernel && started) {
         paused = 1;
         pthread_cond_broadcast(&changed);
-        while (!ended)
+        while (started)
             pthread_cond_wait(&changed, &lock);
     }
     pthread_mutex_unlock(&lock);

@@ -243,7 +243,7 @@ static void prepare_product(work *w) {
     drawn(w, 0, w->row->dtype, n[3] ? DVT_SHAPE(n[2], n[0]) : DVT_SHAPE(n[0], n[2]));
     drawn(w, 1, w->row->dtype, n[4] ? DVT_SHAPE(n[1], n[2]) : DVT_SHAPE(n[2], n[1]));
     dvt_allow_tf32(n[5] == 1);
-    setenv("DEVTENSOR_TF32X3", n[5] == 2 ? "1" : "0", 1);
+    dvt_allow_tf32x3(n[5] == 2);
     w->macs = (double)(n[0] * n[1] * n[2]);
 }
 
