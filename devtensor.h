@@ -9334,7 +9334,8 @@ typedef struct dvti_launch {
 	int64_t i[8];
 	void *workspace; /* at least workspace_bytes, 64-byte aligned */
 	int64_t workspace_bytes;
-	bool lean;        /* plan without workspace that only saves time */
+	bool spare;       /* set by a plan whose workspace only saves time */
+	bool lean;        /* plan without such workspace */
 	const char *name; /* "dvt_add": for errors and traces */
 	int64_t number;   /* of its event (dvti_event); 0: none */
 	dvti_epilogue epilogue;
@@ -12808,7 +12809,7 @@ DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti
 	DVTI_ZERO_8(launch->i);
 	launch->workspace = NULL;
 	launch->workspace_bytes = 0;
-	launch->lean = false;
+	launch->spare = launch->lean = false;
 	launch->name = name;
 	launch->number = 0;
 	launch->epilogue.activation = DVTI_NO_ACTIVATION;
@@ -12854,11 +12855,8 @@ DVTI_FN void dvti_note_later(dvti_device *device) {
 		dvti_launched_on = device;
 }
 
-#define DVTI_LARGE_WORKSPACE ((int64_t)1 << 20) /* bytes */
-
-/* Acquires the workspace. Without memory for a large one, plans again without what only saves
-   time. */
-static DVTI_RARE dvt_status dvti_acquire_large(dvti_device *device, dvti_launch *launch) {
+/* Acquires workspace that only saves time. Without the memory, plans again without it. */
+static DVTI_RARE dvt_status dvti_acquire_spare(dvti_device *device, dvti_launch *launch) {
 	const dvti_backend *backend = device->backend;
 	const dvti_attempt attempt = dvti_attempt_begin();
 	dvt_status status =
@@ -12881,8 +12879,8 @@ static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) 
 	dvt_status status = DVT_OK;
 	launch->workspace_bytes = backend->plan(device, launch);
 	launch->workspace = NULL;
-	if (launch->workspace_bytes >= DVTI_LARGE_WORKSPACE)
-		status = dvti_acquire_large(device, launch);
+	if (launch->spare)
+		status = dvti_acquire_spare(device, launch);
 	else if (launch->workspace_bytes > 0)
 		status =
 			backend->acquire(device, launch->name, launch->workspace_bytes, &launch->workspace);
@@ -43602,6 +43600,7 @@ DVTI_FN int64_t dvti_cuda_plan_matmul(const dvti_cuda_gpu *gpu, dvti_launch *lau
 	if (dvti_cuda_view_size(&launch->out[0]) == 0)
 		return 0;
 	dvti_cuda_mm_plan(gpu, launch, plan);
+	launch->spare = plan->parts > 0;
 	return dvti_cuda_mm_partial_bytes(plan) + dvti_cuda_packed_bytes(plan, launch->out[0].dtype);
 }
 

@@ -136,7 +136,8 @@ typedef struct dvti_launch {
     int64_t i[8];
     void *workspace; /* at least workspace_bytes, 64-byte aligned */
     int64_t workspace_bytes;
-    bool lean;        /* plan without workspace that only saves time */
+    bool spare;       /* set by a plan whose workspace only saves time */
+    bool lean;        /* plan without such workspace */
     const char *name; /* "dvt_add": for errors and traces */
     int64_t number;   /* of its event (dvti_event); 0: none */
     dvti_epilogue epilogue;

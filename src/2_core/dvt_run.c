@@ -13,7 +13,7 @@ DVTI_FN void dvti_launch_begin(dvti_launch *launch, const char *name, const dvti
     DVTI_ZERO_8(launch->i);
     launch->workspace = NULL;
     launch->workspace_bytes = 0;
-    launch->lean = false;
+    launch->spare = launch->lean = false;
     launch->name = name;
     launch->number = 0;
     launch->epilogue.activation = DVTI_NO_ACTIVATION;
@@ -59,11 +59,8 @@ DVTI_FN void dvti_note_later(dvti_device *device) {
         dvti_launched_on = device;
 }
 
-#define DVTI_LARGE_WORKSPACE ((int64_t)1 << 20) /* bytes */
-
-/* Acquires the workspace. Without memory for a large one, plans again without what only saves
-   time. */
-static DVTI_RARE dvt_status dvti_acquire_large(dvti_device *device, dvti_launch *launch) {
+/* Acquires workspace that only saves time. Without the memory, plans again without it. */
+static DVTI_RARE dvt_status dvti_acquire_spare(dvti_device *device, dvti_launch *launch) {
     const dvti_backend *backend = device->backend;
     const dvti_attempt attempt = dvti_attempt_begin();
     dvt_status status =
@@ -86,8 +83,8 @@ static dvt_status dvti_launch_in_mode(dvti_device *device, dvti_launch *launch) 
     dvt_status status = DVT_OK;
     launch->workspace_bytes = backend->plan(device, launch);
     launch->workspace = NULL;
-    if (launch->workspace_bytes >= DVTI_LARGE_WORKSPACE)
-        status = dvti_acquire_large(device, launch);
+    if (launch->spare)
+        status = dvti_acquire_spare(device, launch);
     else if (launch->workspace_bytes > 0)
         status =
             backend->acquire(device, launch->name, launch->workspace_bytes, &launch->workspace);

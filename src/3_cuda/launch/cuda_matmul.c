@@ -285,6 +285,7 @@ DVTI_FN int64_t dvti_cuda_plan_matmul(const dvti_cuda_gpu *gpu, dvti_launch *lau
     if (dvti_cuda_view_size(&launch->out[0]) == 0)
         return 0;
     dvti_cuda_mm_plan(gpu, launch, plan);
+    launch->spare = plan->parts > 0;
     return dvti_cuda_mm_partial_bytes(plan) + dvti_cuda_packed_bytes(plan, launch->out[0].dtype);
 }
 

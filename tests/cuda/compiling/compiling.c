@@ -1,26 +1,7 @@
 /* While one thread waits for the compiler, others use the same GPU: they allocate, copy and release
    memory, and wait. Prints "ok". */
-#include "devtensor.h"
-#include <dlfcn.h>
+#include "common.h"
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static void require(int condition, const char *what) {
-    if (condition)
-        return;
-    fprintf(stderr, "compiling: %s: %s\n", what, dvt_error());
-    exit(1);
-}
-
-static void (*named(void *library, const char *name))(void) {
-    void (*function)(void);
-    void *symbol = dlsym(library, name);
-    require(symbol != NULL, name);
-    memcpy(&function, &symbol, sizeof function);
-    return function;
-}
 
 static void *compute(void *user) {
     DVT_SCOPE {

@@ -2,27 +2,8 @@
    one, computes, and waits. The kernel is then queued. A copy of its result must come after it;
    under the lazy order of the simulated driver a missing wait always gives NaN. The trace must have
    the time of each launch. usage: order TRACE, the file to write. Prints "ok". */
-#include "devtensor.h"
-#include <dlfcn.h>
+#include "common.h"
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-static void require(int condition, const char *what) {
-    if (condition)
-        return;
-    fprintf(stderr, "order: %s: %s\n", what, dvt_error());
-    exit(1);
-}
-
-static void (*named(void *library, const char *name))(void) {
-    void (*function)(void);
-    void *symbol = dlsym(library, name);
-    require(symbol != NULL, name);
-    memcpy(&function, &symbol, sizeof function);
-    return function;
-}
 
 static void *compute(void *user) {
     return dvt_retain(dvt_neg((dvt_array *)user));
