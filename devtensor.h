@@ -26187,10 +26187,10 @@ static uint64_t dvti_saved_registers(void) {
 }
 
 static void dvti_x86_has(bool *avx2, bool *avx512) {
-	const unsigned fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
+	const unsigned fma = 1u << 12, popcnt = 1u << 23, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
 	const unsigned has_avx2 = 1u << 5, f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31;
 	const uint64_t ymm = 0x6, zmm = 0xe6;
-	unsigned one[4], seven[4], all = fma | osxsave | avx | f16c;
+	unsigned one[4], seven[4], all = fma | popcnt | osxsave | avx | f16c;
 	*avx2 = *avx512 = false;
 	dvti_cpuid(1, 0, one);
 	dvti_cpuid(7, 0, seven);
@@ -26358,7 +26358,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 #endif
 #if DVTI_AVX2
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,popcnt"))), apply_to = function)
 #elif defined(__GNUC__)
 /* GCC's headers leave registers uninitialized on purpose. */
 #pragma GCC diagnostic push
@@ -26366,7 +26366,7 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC optimize("O2,fp-contract=off")
-#pragma GCC target("avx2,fma,f16c")
+#pragma GCC target("avx2,fma,f16c,popcnt")
 #endif
 #define DVTI_TARGET avx2
 #define DVTI_TARGET_NAME "avx2"
@@ -26785,7 +26785,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #if DVTI_AVX512
 #if defined(__clang__)
 #pragma clang attribute push( \
-	__attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c"))), \
+	__attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c,popcnt"))), \
 	apply_to = function)
 #elif defined(__GNUC__)
 /* GCC's headers leave registers uninitialized on purpose. */
@@ -26794,7 +26794,7 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC optimize("O2,fp-contract=off")
-#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c,popcnt")
 #endif
 #define DVTI_TARGET avx512
 #define DVTI_TARGET_NAME "avx512"

@@ -16,10 +16,11 @@ static uint64_t dvti_saved_registers(void) {
 }
 
 static void dvti_x86_has(bool *avx2, bool *avx512) {
-    const unsigned fma = 1u << 12, osxsave = 1u << 27, avx = 1u << 28, f16c = 1u << 29;
+    const unsigned fma = 1u << 12, popcnt = 1u << 23, osxsave = 1u << 27, avx = 1u << 28,
+                   f16c = 1u << 29;
     const unsigned has_avx2 = 1u << 5, f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31;
     const uint64_t ymm = 0x6, zmm = 0xe6;
-    unsigned one[4], seven[4], all = fma | osxsave | avx | f16c;
+    unsigned one[4], seven[4], all = fma | popcnt | osxsave | avx | f16c;
     *avx2 = *avx512 = false;
     dvti_cpuid(1, 0, one);
     dvti_cpuid(7, 0, seven);

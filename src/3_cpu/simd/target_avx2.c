@@ -2,7 +2,7 @@
 #include "3_cpu/simd/dvt_simd.h"
 #if DVTI_AVX2
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,popcnt"))), apply_to = function)
 #elif defined(__GNUC__)
 /* GCC's headers leave registers uninitialized on purpose. */
 #pragma GCC diagnostic push
@@ -10,7 +10,7 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC optimize("O2,fp-contract=off")
-#pragma GCC target("avx2,fma,f16c")
+#pragma GCC target("avx2,fma,f16c,popcnt")
 #endif
 #define DVTI_TARGET avx2
 #define DVTI_TARGET_NAME "avx2"

@@ -3,7 +3,7 @@
 #if DVTI_AVX512
 #if defined(__clang__)
 #pragma clang attribute push(                                                                      \
-    __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c"))),                   \
+    __attribute__((target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c,popcnt"))),            \
     apply_to = function)
 #elif defined(__GNUC__)
 /* GCC's headers leave registers uninitialized on purpose. */
@@ -12,7 +12,7 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC push_options
 #pragma GCC optimize("O2,fp-contract=off")
-#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c")
+#pragma GCC target("avx512f,avx512vl,avx512dq,avx512bw,avx2,fma,f16c,popcnt")
 #endif
 #define DVTI_TARGET avx512
 #define DVTI_TARGET_NAME "avx512"
