@@ -1,5 +1,5 @@
-/* The rows as computations of arrays. The same function computes ours on gpu(0) and the reference
-   on cpu() in float64. */
+/* The rows as computations of arrays. The same function computes ours and the reference in float64,
+   on any context. */
 #ifndef CASES_H
 #define CASES_H
 #include "examples/lenet.h"
@@ -161,7 +161,7 @@ static dvt_array *compute(const row *r, dvt_array **in, bool all) {
     int64_t axis = argument(r, "axis", -1);
     if (is_op(r, "copy"))
         return dvt_copy(x);
-    if (is_op(r, "add"))
+    if (is_op(r, "add") || is_op(r, "dispatch"))
         return dvt_add(x, in[1]);
     if (is_op(r, "where"))
         return dvt_where(x, in[1], in[2]);
@@ -194,59 +194,6 @@ static dvt_array *compute(const row *r, dvt_array **in, bool all) {
     if (is_op(r, "normal"))
         return dvt_normal(0, 1, DVT_SHAPE(argument(r, "n", 1)), DVT_F32, dvt_gpu(0));
     return NULL;
-}
-
-/* ---- comparison with float64 ---- */
-static dvt_array *as_double(dvt_array *x) {
-    dvt_array *here = dvt_copyto(x, dvt_cpu());
-    return dvt_dtype_of(here) == DVT_BOOL ? here : dvt_as_in_dtype(here, DVT_F64);
-}
-
-static double relative(dvt_array *got, dvt_array *want) {
-    double size = dvt_item(dvt_norm(want, DVT_ALL));
-    return dvt_item(dvt_norm(dvt_sub(got, want), DVT_ALL)) / (size > 0 ? size : 1);
-}
-
-/* Compares c = op(a) op(b) as c v with op(a) (op(b) v) for random v of four columns: the expected
-   ratio is that of |c - r| to |r|, and it takes O(n^2) (Freivalds, 1977). Each element counts. */
-static double product_error(const row *r, dvt_array *c) {
-    dvt_array *a = as_double(r->in[0]), *b = as_double(r->in[1]);
-    dvt_array *v = dvt_normal(0, 1, DVT_SHAPE(dvt_dim(c, 1), 4), DVT_F64, dvt_cpu());
-    if (argument(r, "ta", 0))
-        a = dvt_t(a);
-    if (argument(r, "tb", 0))
-        b = dvt_t(b);
-    return relative(dvt_matmul(as_double(c), v), dvt_matmul(a, dvt_matmul(b, v)));
-}
-
-/* Random numbers have no reference: returns the largest deviation of the first two moments, in
-   units of the standard error, times 2e-4. So the bound 1e-3 allows 5 standard errors. */
-static double moments_error(const row *r, dvt_array *y) {
-    bool normal = is_op(r, "normal");
-    double mean = normal ? 0 : 0.5, variance = normal ? 1 : 1.0 / 12,
-           fourth = normal ? 3 : 1.0 / 80;
-    dvt_array *off = dvt_sub_scalar(as_double(y), mean);
-    double n = (double)dvt_size(y), first, second;
-    first = fabs(dvt_item(dvt_mean(off, DVT_ALL))) / sqrt(variance / n);
-    second = fabs(dvt_item(dvt_mean(dvt_mul(off, off), DVT_ALL)) - variance) /
-             sqrt((fourth - variance * variance) / n);
-    return 2e-4 * (first > second ? first : second);
-}
-
-/* Returns |y - reference| / |reference|; NaN or an infinity when y has one. */
-static double error_of(const row *r, dvt_array *y) {
-    dvt_array *in[4];
-    int i;
-    if (is_op(r, "mm"))
-        return product_error(r, y);
-    if (is_op(r, "uniform") || is_op(r, "normal"))
-        return moments_error(r, y);
-    for (i = 0; i < 4; i++) {
-        in[i] = r->in[i] ? as_double(r->in[i]) : NULL;
-        if (in[i] && (argument(r, "backward", 0) || is_op(r, "relu_gradient")))
-            must(dvt_attach_grad(in[i], DVT_GRAD_WRITE) == DVT_OK, "dvt_attach_grad");
-    }
-    return relative(as_double(y), compute(r, in, true));
 }
 
 #endif

@@ -6,32 +6,135 @@
 # usage: first.sh FOLDER [STEP...]    default: all of
 #     gpu smoke start rows peers sanitizer counters full
 # Environment:
-#     TIME      seconds of the whole call; default: 570
+#     TIME      seconds of the whole call, with the build if there is no pack; default: 570
 #     PACK      programs and kernels of pack.sh; default: build/gpu-pack, else those of $BUILD
 #     ROWS      the rows; default: bench/gpu/rows.txt
-#     SMOKE     seconds of one smoke test; default: 15
-#     SAMPLES   samples of a row; default: 31
-#     BUILD, PYTHON, as the Makefile sets them
+#     SMOKE     seconds of one smoke test; default: 20
+#     SAMPLES   samples of a row, 1 to 101; default: 31
+#     DEVTENSOR_NVRTC_PATH, BENCH_CUBLAS_PATH    where NVRTC and cuBLAS are; otherwise they are also
+#               searched in the packages of PYTHON
+#     BUILD, PYTHON, MAKE, as the Makefile sets them
 : "${BUILD:=build/release}" "${PYTHON:=python3}" "${TIME:=570}" "${PACK:=build/gpu-pack}" \
-    "${ROWS:=bench/gpu/rows.txt}" "${SMOKE:=15}" "${SAMPLES:=31}"
-[ $# -gt 0 ] || { sed -n '2,16s/^# \{0,1\}//p' "$0"; exit 2; }
+    "${ROWS:=bench/gpu/rows.txt}" "${SMOKE:=20}" "${SAMPLES:=31}"
+[ $# -gt 0 ] || { sed -n '2,/^: /s/^# \{0,1\}//p' "$0"; exit 2; }
+. bench/gpu/tests.sh
+for number in "$TIME" "$SMOKE" "$SAMPLES"; do
+    case $number in
+    '' | *[!0-9]*)
+        echo "first.sh: TIME, SMOKE and SAMPLES are whole numbers, not $number"
+        exit 2
+        ;;
+    esac
+done
+if [ "$SAMPLES" -lt 1 ] || [ "$SAMPLES" -gt 101 ]; then
+    echo "first.sh: SAMPLES=$SAMPLES; expected is 1 to 101"
+    exit 2
+fi
 OUT=$1
 shift
+[ $# -gt 0 ] || set -- gpu smoke start rows peers sanitizer counters full
 mkdir -p "$OUT" || exit 2
 LINES=$OUT/results.jsonl
 LOG=$OUT/log.txt
+SAID=$OUT/said.txt # of the step in progress: it stays when the call is cut
 BEGIN=$(date +%s)
 WORK=$(mktemp -d) || exit 2
 trap 'rm -rf "$WORK"' EXIT
 
+# ---- lines and steps ----
+left() { echo $((TIME - $(date +%s) + BEGIN)); }
+plain() { tr -d '\000-\037"\\\177-\377' | cut -c 1-300; } # text inside JSON
+line() { # name, state, seconds, detail
+    detail=$(printf %s "$4" | plain)
+    printf '{"kind": "step", "step": "%s", "state": "%s", "seconds": %s, "detail": "%s"}\n' \
+        "$1" "$2" "$3" "$detail" >>"$LINES"
+    [ "$2" = running ] || echo "$1: $2, $3 s${detail:+: $detail}"
+}
+ended() { # process, seconds: waits for a process that may hang in the driver; false: it still does
+    until=$(($(date +%s) + $2))
+    while kill -0 "$1" 2>/dev/null; do
+        [ "$(date +%s)" -lt $until ] || return 1
+        sleep 0.1
+    done
+}
+# A process that ends with this script, so that a call that was killed leaves no work on the GPU.
+if command -v setpriv >/dev/null && setpriv --pdeathsig KILL true 2>/dev/null; then
+    TIED="setpriv --pdeathsig KILL"
+else
+    TIED=
+fi
+# Runs a command for at most `seconds`, or what is left of the call. Exit code 77: skipped.
+step() { # name, seconds, command...
+    name=$1
+    limit=$2
+    shift 2
+    [ "$limit" -le "$(left)" ] || limit=$(left)
+    if [ "$limit" -lt 1 ]; then
+        line "$name" "skipped" 0 "the time is gone"
+        return 1
+    fi
+    line "$name" running 0 ""
+    started=$(date +%s.%N)
+    # shellcheck disable=SC2086
+    $TIED timeout -k 3 "$limit" $TIED "$@" >"$SAID" 2>&1 &
+    process=$!
+    code=137
+    ! ended $process $((limit + 6)) || { wait $process; code=$?; }
+    seconds=$(echo "$started $(date +%s.%N)" | awk '{printf "%.2f", $2 - $1}')
+    { echo "==== $name: $*"; tail -c 200000 "$SAID"; } >>"$LOG"
+    last=$(tail -n 1 "$SAID")
+    case $code in
+    0) line "$name" passed "$seconds" "$last" ;;
+    77) line "$name" skipped "$seconds" "$last" ;;
+    124 | 137) line "$name" "timed out" "$seconds" "$last" ;;
+    *) line "$name" failed "$seconds" "exit code $code: $(grep -a -m 1 ^FAIL "$SAID" ||
+        echo "$last")" ;;
+    esac
+    [ $code -eq 0 ]
+}
+missing() { line "$1" skipped 0 "$2"; }
+found() { # program: its path, also where the toolkits put it
+    command -v "$1" || ls /usr/local/cuda/bin/"$1" /opt/nvidia/nsight-compute/*/"$1" 2>/dev/null |
+        tail -n 1
+}
+finish() { # state, detail
+    line end "$1" $(($(date +%s) - BEGIN)) "$2"
+    rm -f "$SAID"
+}
+about() { sed -n "s/^$1 //p" "$PACK/about" 2>/dev/null; } # a fact of the pack
+
+# ---- the call ----
+state=none
+if [ -d "$PACK" ]; then
+    state=current
+    [ "$(about sources)" = "$(sum_of_sources)" ] || state="of other sources than these"
+fi
+printf '{"kind": "call", "date": "%s", "steps": "%s", "commit": "%s", "pack": "%s"' \
+    "$(date -u +%Y-%m-%dT%H:%MZ)" "$*" "$(commit_here | tr -d '\n')" "$state" >>"$LINES"
+printf ', "commit of the pack": "%s", "cores": "%s", "processor": "%s", "system": "%s"}\n' \
+    "$(about commit)" "$(getconf _NPROCESSORS_ONLN)" \
+    "$(sed -n 's/^model name.*: //p' /proc/cpuinfo 2>/dev/null | head -n 1 | plain)" \
+    "$(uname -sr | plain)" >>"$LINES"
+[ "$state" = none ] || [ "$state" = current ] || echo "the pack is $state; make gpu-pack renews it"
+
+# ---- libraries in the packages of Python: nvidia/*/lib ----
+if [ -z "$DEVTENSOR_CUDA_PATH" ]; then # not on a simulated driver
+    packages=$("$PYTHON" -c 'import glob, sys
+print(":".join(d for p in sys.path for d in sorted(glob.glob(p + "/nvidia/*/lib"))))' 2>/dev/null)
+    [ -z "$packages" ] || export LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$packages"
+fi
+
 # ---- programs: those of the pack if they start here ----
 OURS=$BUILD/bench/gpu/ours TESTS=$BUILD/cuda/tests UNITS=$BUILD/unit/tests RUN=$BUILD/examples/run
-FROM=$BUILD
 "$PACK/ours" >/dev/null 2>&1
 if [ $? -eq 2 ]; then # it printed its usage
-    OURS=$PACK/ours TESTS=$PACK/cuda-tests UNITS=$PACK/unit-tests RUN=$PACK/run FROM=$PACK
-elif [ ! -x "$OURS" ]; then # a pack of a system with a newer C library
-    MAKEFLAGS= "${MAKE:-make}" -s config="${BUILD##*/}" "$OURS" "$TESTS" "$UNITS" "$RUN"
+    OURS=$PACK/ours TESTS=$PACK/cuda-tests UNITS=$PACK/unit-tests RUN=$PACK/run
+else # no pack, or one of a system with a newer C library
+    step build "$TIME" env MAKEFLAGS= "${MAKE:-make}" -s -j"$(getconf _NPROCESSORS_ONLN)" \
+        B="$BUILD" "$OURS" "$TESTS" "$UNITS" "$RUN" || {
+        finish failed "the programs could not be built: $last"
+        exit 1
+    }
 fi
 # The kernel cache must belong to this user, and to nobody else: a copy does.
 mkdir -m 700 "$WORK/kernels" "$WORK/empty"
@@ -44,81 +147,47 @@ DEVTENSOR_CACHE_DIR=${DEVTENSOR_CACHE_DIR:-$WORK/kernels}
 [ ! -d "$PACK/data" ] || DEVTENSOR_DATA=$PACK/data
 export DEVTENSOR_CACHE_DIR DEVTENSOR_DATA
 
-# ---- steps ----
-left() { echo $((TIME - $(date +%s) + BEGIN)); }
-plain() { tr -d '\000-\037"\\' | cut -c 1-300; } # text inside JSON
-line() { # name, state, seconds, detail
-    printf '{"kind": "step", "step": "%s", "state": "%s", "seconds": %s, "detail": "%s"}\n' \
-        "$1" "$2" "$3" "$(printf %s "$4" | plain)" >>"$LINES"
-    echo "$1: $2, $3 s${4:+: $(printf %s "$4" | plain)}"
-}
-# Runs a command for at most `seconds`, or what is left of the call.
-step() { # name, seconds, command...
-    name=$1
-    limit=$2
-    shift 2
-    [ "$limit" -le "$(left)" ] || limit=$(left)
-    if [ "$limit" -lt 1 ]; then
-        line "$name" "skipped" 0 "the time is gone"
-        return 1
-    fi
-    started=$(date +%s.%N)
-    timeout -k 3 "$limit" "$@" >"$WORK/said" 2>&1
-    code=$?
-    seconds=$(echo "$started $(date +%s.%N)" | awk '{printf "%.2f", $2 - $1}')
-    { echo "==== $name: $*"; tail -c 200000 "$WORK/said"; } >>"$LOG"
-    case $code in
-    0) line "$name" passed "$seconds" "$(tail -n 1 "$WORK/said")" ;;
-    124 | 137) line "$name" "timed out" "$seconds" "$(tail -n 1 "$WORK/said")" ;;
-    *) line "$name" failed "$seconds" "exit code $code: $(grep -m 1 ^FAIL "$WORK/said" ||
-        tail -n 1 "$WORK/said")" ;;
-    esac
-    [ $code -eq 0 ]
-}
-missing() { line "$1" skipped 0 "$2"; }
-found() { # program: its path, also where the toolkits put it
-    command -v "$1" || ls /usr/local/cuda/bin/"$1" /opt/nvidia/nsight-compute/*/"$1" 2>/dev/null |
-        tail -n 1
-}
-
 gpu() {
-    printf '{"kind": "machine", "programs": "%s", "processor": "%s", "system": "%s"}\n' "$FROM" \
-        "$(sed -n 's/^model name.*: //p' /proc/cpuinfo 2>/dev/null | head -n 1 | plain)" \
-        "$(uname -sr | plain)" >>"$LINES"
-    step gpu 20 "$OURS" gpu || { line end failed $(($(date +%s) - BEGIN)) "no GPU"; exit 1; }
+    step gpu 20 "$OURS" gpu || { finish failed "no GPU: $last"; exit 1; }
     smi=$(found nvidia-smi)
     if [ -n "$smi" ]; then
         ask=name,driver_version,memory.total,clocks.sm,clocks.mem,clocks.max.sm,power.draw
         ask=$ask,power.limit,temperature.gpu,mig.mode.current,ecc.mode.current
+        ask=$ask,utilization.gpu,memory.used
         step nvidia-smi 10 "$smi" --query-gpu=$ask --format=csv,noheader
+        step others 10 "$smi" --query-compute-apps=pid,used_memory --format=csv,noheader
     else
         missing nvidia-smi "not installed"
     fi
 }
 
-# The tests of the families of kernels that most programs need. `full` runs the others, and all
-# dtypes and operations; `rows` compares large shapes with float64.
-FIRST="matmul_mma matmul elementwise reduce conv softmax copies sort"
-OTHERS="random scan index optimizer lenet conv_tf32 functions layouts dtypes pool memory empty fill
-    share process all_reduce prewarm"
+# Each family's tests; `full` runs the others, and all dtypes and operations.
 smoke() {
     for family in $FIRST; do
         step "smoke-$family" "$SMOKE" env DEVTENSOR_ISA=reference "$TESTS" "test_gpu_$family.c"
     done
 }
 
-# From the start of a process to the loss of its first step of LeNet.
+# From the start of a process to the loss of its first step of LeNet: with no kernel in the cache,
+# with the pack's kernels or else those of the first one.
 start() {
     step start-cold 60 env DEVTENSOR_CACHE_DIR="$WORK/empty" "$OURS" first
-    step start-warm 30 env DEVTENSOR_CACHE_DIR="$WORK/empty" "$OURS" first
+    warm=$WORK/empty
+    [ ! -d "$PACK/kernels" ] || warm=$WORK/kernels
+    step start-warm 30 env DEVTENSOR_CACHE_DIR="$warm" "$OURS" first
     for library in torch cupy; do
+        has_python "start-$library" || continue
         step "start-$library" 60 "$PYTHON" bench/gpu/peer.py first "$library"
     done
 }
 
+has_python() { # step
+    command -v "$PYTHON" >/dev/null || { missing "$1" "no $PYTHON"; return 1; }
+}
 rows() { step rows 200 "$OURS" "$ROWS" "$LINES" --samples "$SAMPLES"; }
 peers() {
-    step peers-torch 110 "$PYTHON" bench/gpu/peer.py rows torch "$ROWS" "$LINES" "$SAMPLES"
+    has_python peers || return
+    step peers-torch 150 "$PYTHON" bench/gpu/peer.py rows torch "$ROWS" "$LINES" "$SAMPLES"
     step peers-cupy 40 "$PYTHON" bench/gpu/peer.py rows cupy "$ROWS" "$LINES" "$SAMPLES"
 }
 
@@ -127,7 +196,7 @@ sanitizer() {
     program=$(found compute-sanitizer)
     [ -n "$program" ] || { missing sanitizer "compute-sanitizer is not installed"; return; }
     for tool in memcheck racecheck; do
-        for family in matmul_mma matmul conv reduce scan sort; do
+        for family in matmul_wgmma matmul_mma matmul conv reduce scan sort; do
             step "$tool-$family" 20 "$program" --tool $tool --error-exitcode 99 --print-limit 5 \
                 "$TESTS" "test_gpu_$family.c"
         done
@@ -138,12 +207,18 @@ sanitizer() {
 counters() {
     program=$(found ncu)
     [ -n "$program" ] || { missing counters "ncu is not installed"; return; }
-    for row in "add n=" "exp n=" "where n=" "columns=8192 axis=1" "softmax rows=65536" \
-        "k=4096 dtype=f32" "k=4096 dtype=bf16" "c=64 h=56 o=64 k=3 pad=1"; do
+    for wanted in "add n=" "exp n=" "where n=" "sum rows=.* axis=1" "softmax rows=65536" \
+        "mm m=4096 n=4096 k=4096 dtype=f32" "mm m=4096 n=4096 k=4096 dtype=bf16" \
+        "conv batch=32 c=64 h=56 o=64 k=3 pad=1"; do
+        row=$(sed -n "s/^\($wanted\([^|]*[^ |]\)\{0,1\}\) *|.*/\1/p" "$ROWS" | head -n 1)
+        [ -n "$row" ] || continue
         if step "counters-$row" 25 "$program" --clock-control none --set basic --csv \
-            --page details "$OURS" "$ROWS" "$WORK/once" \
-            --once --row "$row"; then
-            { echo "==== $row"; grep '^"' "$WORK/said"; } >>"$OUT/counters.csv"
+            --page details "$OURS" "$ROWS" "$WORK/once" --once --only "$row"; then
+            { echo "==== $row"; grep -a '^"' "$SAID"; } >>"$OUT/counters.csv"
+        fi
+        if grep -a -q ERR_NVGPUCTRPERM "$SAID"; then
+            missing counters "the driver permits no counters: ERR_NVGPUCTRPERM"
+            return
         fi
     done
 }
@@ -159,11 +234,10 @@ full() {
     step full-run 120 "$RUN" --epochs 1
 }
 
-[ $# -gt 0 ] || set -- gpu smoke start rows peers sanitizer counters full
 for part in "$@"; do
     case $part in
     gpu | smoke | start | rows | peers | sanitizer | counters | full) $part ;;
     *) missing "$part" "no such step" ;;
     esac
 done
-line end "$([ "$(left)" -gt 0 ] && echo passed || echo "timed out")" $(($(date +%s) - BEGIN)) ""
+finish "$([ "$(left)" -gt 0 ] && echo passed || echo "timed out")" ""

@@ -85,6 +85,7 @@ NOTHING(cuMemcpyDtoDAsync_v2)
 NOTHING(cuMemcpyPeerAsync)
 NOTHING(cuMemsetD8Async)
 NOTHING(cuCtxEnablePeerAccess)
+NOTHING(cuTensorMapEncodeTiled)
 
 int cuDriverGetVersion(int *version) {
     COUNT;

@@ -1,23 +1,31 @@
 /* Measures the rows of rows.txt on gpu(0), next to cuBLAS, cuBLASLt and the copy engine in the same
    process. Appends a JSON line for each participant of each row.
 
-       ours ROWS OUT [--row TEXT] [--once] [--alone] [--samples N] [--limit SECONDS];
+       ours ROWS OUT [--row TEXT] [--only ROW] [--once | --prepare] [--alone] [--samples N]
+                     [--limit SECONDS];
        ours first          process start to the loss of the first step of LeNet;
        ours gpu            which GPU.
 
-   --row: rows that contain the text. --once: one call each in this process, without a check or a
-   measurement, for profilers and to fill the kernel cache. --alone: without peers.
+   --row: rows that contain the text; --only: one row. --once: one call each in this process, for
+   profilers. --prepare: the same, with the comparison, which fills the kernel cache. --alone:
+   without peers.
 
-   Each row is compared with float64 before it is measured. Samples of ours and the peers alternate;
-   each takes at least SAMPLE_SECONDS between two CUDA events, or by the clock of the host where the
-   row says so. A child measures: when a row fails, hangs or loses the GPU, its line says so, and
-   another child continues with the next row. */
+   A row is measured first and compared afterwards (check.h), because a comparison of large arrays
+   takes longer: its line is appended twice, and the last one counts. Samples of ours and the peers
+   alternate; each takes at least SAMPLE_SECONDS between two CUDA events, or by the clock of the
+   host where the row says so. A peer that fails leaves the row, with a line. A child measures: when
+   a row of ours fails, hangs or loses the GPU, its line says so, and another child continues with
+   the next row. */
 #define DEVTENSOR_IMPLEMENTATION
 #include "devtensor.h"
+#include "bench/gpu/check.h"
 #include "bench/gpu/host.h"
 #include "bench/gpu/training.h"
 #include <signal.h>
 #include <sys/mman.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,17 +39,18 @@ typedef enum clock_kind { EVENTS, WALL, QUEUED } clock_kind;
 
 typedef struct participant {
     const char *name;
-    void (*call)(row *r);
+    bool (*call)(row *r); /* false: a peer failed; ours ends the process */
     clock_kind clock;
-    dvt_array *result; /* compared with float64; NULL: this call has none */
+    dvt_array *result; /* of a product; NULL: this call has none */
+    row_error error;
     double samples[MOST_SAMPLES];
 } participant;
 
 static struct settings {
-    const char *rows, *out, *only;
-    bool once, alone;
+    const char *rows, *out, *part, *only;
+    bool once, prepare, alone;
     int samples, limit;
-} set = {NULL, NULL, "", false, false, 31, 40};
+} set = {NULL, NULL, "", NULL, false, false, false, 31, 40};
 
 static product task; /* of cuBLAS and cuBLASLt */
 static void *event[2];
@@ -50,8 +59,7 @@ static void *event[2];
 static void append(const char *line) {
     FILE *out = fopen(set.out, "a");
     must(out != NULL, set.out);
-    fputs(line, out);
-    fclose(out);
+    must(fputs(line, out) >= 0 && fclose(out) == 0, set.out);
 }
 
 static void say_failed(const char *text, const char *who, const char *why) {
@@ -73,67 +81,115 @@ static int by_size(const void *x, const void *y) {
     return (d > 0) - (d < 0);
 }
 
-/* error: negative when nothing was compared. */
-static void say(const row *r, participant *p, int n, double error) {
-    char line[900], off[40] = "null";
-    const char *right = error < 0 ? "null" : error <= r->bound ? "true" : "false";
+/* Writes an error as JSON, which has no NaN. */
+static const char *number(double error, char *text, size_t size) {
+    snprintf(text, size, isfinite(error) && error >= 0 ? "%.3g" : "null", error);
+    return text;
+}
+
+static void say(const row *r, participant *p, int n) {
+    char line[900], whole[40], worst[40], spot[40];
+    const char *right = p->error.whole < 0             ? "null"
+                        : is_right(p->error, r->bound) ? "true"
+                                                       : "false";
     qsort(p->samples, (size_t)n, sizeof *p->samples, by_size);
-    if (isfinite(error) && error >= 0)
-        snprintf(off, sizeof off, "%.3g", error);
     snprintf(line, sizeof line,
              "{\"kind\": \"row\", \"row\": \"%s\", \"who\": \"%s\", \"seconds\": %.6g, \"low\": "
              "%.6g, \"high\": %.6g, \"samples\": %d, \"work\": %.6g, \"unit\": \"%s\", \"floor\": "
-             "\"%s\", \"error\": %s, \"bound\": %g, \"right\": %s}\n",
+             "\"%s\", \"error\": %s, \"worst\": %s, \"spot\": %s, \"bound\": %g, \"right\": %s}\n",
              r->text, p->name, p->samples[n / 2], p->samples[n / 10], p->samples[n - 1 - n / 10], n,
-             r->work, r->unit, r->floor, off, r->bound, right);
+             r->work, r->unit, r->floor, number(p->error.whole, whole, sizeof whole),
+             number(p->error.worst, worst, sizeof worst), number(p->error.spot, spot, sizeof spot),
+             r->bound, right);
     append(line);
 }
 
 /* ---- calls ---- */
-static void call_ours(row *r) {
+static bool call_ours(row *r) {
     DVT_SCOPE {
         must(compute(r, r->in, false) != NULL, r->text);
     }
+    return true;
 }
 
-static void call_engine(row *r) {
-    must(driver.cuMemcpyDtoDAsync_v2(device_block[1], device_block[0], (size_t)(r->bytes / 2),
-                                     dvt_cuda_stream(dvt_gpu(0))) == 0,
-         "cuMemcpyDtoDAsync_v2");
+static bool call_engine(row *r) {
+    return returned(driver.cuMemcpyDtoDAsync_v2(device_block[1], device_block[0],
+                                                (size_t)(r->bytes / 2),
+                                                dvt_cuda_stream(dvt_gpu(0))),
+                    "cuMemcpyDtoDAsync_v2");
 }
 
-static void call_cublas(row *r) {
-    must(product_cublas(&task), r->text);
+static bool call_cublas(row *r) {
+    (void)r;
+    return returned(product_cublas(&task), "cublasGemmEx");
 }
 
-static void call_cublaslt(row *r) {
-    must(product_cublaslt(&task, dvt_cuda_stream(dvt_gpu(0))), r->text);
+static bool call_cublaslt(row *r) {
+    (void)r;
+    return returned(product_cublaslt(&task, dvt_cuda_stream(dvt_gpu(0))), "cublasLtMatmul");
 }
 
 /* ---- preparing a row ---- */
 static void fill_host(row *r) {
-    fill_host_row(r, !set.alone && !set.once);
+    fill_host_row(r, !set.alone && !set.once && !set.prepare);
+}
+
+/* ---- comparing ---- */
+/* Fills the result with NaN before the call that is compared: an element that is not written shows.
+   A new result takes the memory of the array that was just released. */
+static row_error checked(row *r, participant *p) {
+    row_error error;
+    DVT_SCOPE {
+        dvt_array *y = p->result, *nan;
+        if (!y)
+            y = compute(r, r->in, true);
+        must(y != NULL, r->text);
+        DVT_SCOPE {
+            nan = dvt_full(dvt_shape_of(y), NAN, dvt_dtype_of(y), dvt_gpu(0));
+            if (p->result)
+                dvt_copy_into(p->result, nan);
+        }
+        if (p->result && p->call(r))
+            must(dvt_wait(p->result) == DVT_OK, r->text);
+        else if (!p->result)
+            y = compute(r, r->in, true);
+        must(y && dvt_wait(y) == DVT_OK, r->text);
+        error = is_op(r, "uniform") || is_op(r, "normal") ? random_error(r, y) : array_error(r, y);
+        must(dvt_error_code() == DVT_OK, "the comparison");
+    }
+    return error;
+}
+
+static row_error check_transfer(row *r, participant *p) {
+    (void)p;
+    return transfer_error(r);
+}
+
+static row_error check_training(row *r, participant *p) {
+    (void)p;
+    return lenet_error(argument(r, "batch", 256));
 }
 
 /* The families of rows, in the order of rows.txt: how inputs are made, what is called. */
 static const struct family {
     const char *ops;
     void (*fill)(row *r);
-    void (*call)(row *r);
+    bool (*call)(row *r);
     clock_kind clock;
+    row_error (*check)(row *r, participant *p); /* NULL: there is nothing to compare */
 } families[] = {
-    {" copy add where exp relu_gradient chain uniform normal ", fill_vectors, call_ours, EVENTS},
-    {" sum softmax layer_norm transpose sort ", fill_matrix, call_ours, EVENTS},
-    {" mm ", fill_product, call_ours, EVENTS},
-    {" conv ", fill_conv, call_ours, EVENTS},
-    {" dispatch ", fill_host, call_dispatch, QUEUED},
-    {" allocate ", fill_host, call_allocate, QUEUED},
-    {" upload ", fill_host, call_upload, WALL},
-    {" download ", fill_host, call_download, WALL},
-    {" lenet_resident ", NULL, resident_step, EVENTS},
-    {" lenet_fed ", NULL, fed_step, WALL},
-    {" lenet_epoch ", NULL, whole_epoch, WALL},
-    {" mnist_099 ", NULL, until_099, WALL},
+    {" copy add where exp relu_gradient chain uniform normal ", fill_vectors, call_ours, EVENTS,
+     checked},
+    {" sum softmax layer_norm transpose sort ", fill_matrix, call_ours, EVENTS, checked},
+    {" mm ", fill_product, call_ours, EVENTS, checked},
+    {" conv ", fill_conv, call_ours, EVENTS, checked},
+    {" dispatch ", fill_host, call_dispatch, QUEUED, checked},
+    {" allocate ", fill_host, call_allocate, QUEUED, NULL},
+    {" upload download ", fill_host, call_transfer, WALL, check_transfer},
+    {" lenet_resident ", NULL, resident_step, EVENTS, check_training},
+    {" lenet_fed ", NULL, fed_step, WALL, check_training},
+    {" lenet_epoch ", NULL, whole_epoch, WALL, check_training},
+    {" mnist_099 ", NULL, until_099, WALL, check_training},
 };
 
 static bool names(const char *list, const char *word) {
@@ -157,13 +213,14 @@ static void describe_task(const row *r) {
     task.c = dvt_cuda_address(r->twin);
 }
 
-static int join(participant *all, int n, const char *name, void (*call)(row *), clock_kind clock,
+static int join(participant *all, int n, const char *name, bool (*call)(row *), clock_kind clock,
                 dvt_array *result) {
     memset(&all[n], 0, sizeof all[n]);
     all[n].name = name;
     all[n].call = call;
     all[n].clock = clock;
     all[n].result = result;
+    all[n].error.whole = all[n].error.worst = all[n].error.spot = -1;
     return n + 1;
 }
 
@@ -204,71 +261,69 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Returns the seconds of a call, averaged over `calls`. */
+/* Returns the seconds of a call, averaged over `calls`; negative if a peer failed. */
 static double sample(participant *p, row *r, int calls) {
     void *stream = dvt_cuda_stream(dvt_gpu(0));
     float milliseconds = 0;
     double begin = now(), queued;
+    bool ok = true;
     int i;
     if (p->clock == EVENTS)
-        must(driver.cuEventRecord(event[0], stream) == 0, "cuEventRecord");
-    for (i = 0; i < calls; i++)
-        p->call(r);
+        need(driver.cuEventRecord(event[0], stream), "cuEventRecord");
+    for (i = 0; i < calls && ok; i++)
+        ok = p->call(r);
+    if (!ok)
+        return -1;
     queued = now() - begin;
     if (p->clock == EVENTS) {
-        must(driver.cuEventRecord(event[1], stream) == 0 &&
-                 driver.cuEventSynchronize(event[1]) == 0 &&
-                 driver.elapsed(&milliseconds, event[0], event[1]) == 0,
-             "an event");
+        need(driver.cuEventRecord(event[1], stream), "cuEventRecord");
+        need(driver.cuEventSynchronize(event[1]), "cuEventSynchronize");
+        need(driver.elapsed(&milliseconds, event[0], event[1]), "cuEventElapsedTime");
         return 1e-3 * (double)milliseconds / calls;
     }
     must(dvt_wait_all() == DVT_OK, r->text);
     return (p->clock == WALL ? now() - begin : queued) / calls;
 }
 
-/* Fills the result with NaN before the call that is compared: an element that is not written shows.
-   A new result takes the memory of the array that was just released. */
-static double checked(participant *p, row *r) {
-    double error = 0;
-    DVT_SCOPE {
-        dvt_array *y = p->result, *nan;
-        if (!y)
-            y = compute(r, r->in, true);
-        must(y != NULL, r->text);
-        DVT_SCOPE {
-            nan = dvt_full(dvt_shape_of(y), NAN, dvt_dtype_of(y), dvt_gpu(0));
-            if (p->result)
-                dvt_copy_into(p->result, nan);
-        }
-        if (p->result)
-            p->call(r);
-        else
-            y = compute(r, r->in, true);
-        must(y && dvt_wait(y) == DVT_OK, r->text);
-        error = error_of(r, y);
-        must(dvt_error_code() == DVT_OK, "the comparison");
-    }
-    return error;
+/* Removes participant i, a peer that failed. Returns how many are left. */
+static int leave(row *r, participant *all, int n, int i) {
+    say_failed(r->text, all[i].name, peer_failure);
+    memmove(&all[i], &all[i + 1], (size_t)(n - i - 1) * sizeof *all);
+    return n - 1;
 }
 
-static void measure(row *r, participant *all, int n, bool compares) {
-    double error[4], begin, first;
+/* Returns how often a sample calls, so that it takes SAMPLE_SECONDS; 0 if a peer failed. */
+static int calls_of(participant *p, row *r) {
+    double first = is_op(r, "mnist_099") ? 10 : sample(p, r, 1); /* loads and compiles */
+    first = first >= 0 && first < SAMPLE_SECONDS ? sample(p, r, 4) : first;
+    return first < 0 ? 0 : first < SAMPLE_SECONDS / 1000 ? 1000 : (int)(SAMPLE_SECONDS / first) + 1;
+}
+
+static void measure(row *r, participant *all, int n, const struct family *f) {
+    double begin, seconds;
     int calls[4], samples = 0, i, wanted = set.samples, least = is_op(r, "mnist_099") ? 1 : 3;
-    for (i = 0; i < n; i++) {
-        error[i] = compares && (i == 0 || all[i].result) ? checked(&all[i], r) : -1;
-        first = is_op(r, "mnist_099") ? 10 : sample(&all[i], r, 1); /* loads and compiles */
-        first = first < SAMPLE_SECONDS ? sample(&all[i], r, 4) : first;
-        calls[i] = first < SAMPLE_SECONDS / 1000 ? 1000 : (int)(SAMPLE_SECONDS / first) + 1;
-    }
+    for (i = 0; i < n;)
+        if ((calls[i] = calls_of(&all[i], r)) > 0)
+            i++;
+        else
+            n = leave(r, all, n, i);
     begin = now();
     while (samples < wanted && (samples < least || now() - begin < PATIENCE)) {
-        for (i = 0; i < n; i++) /* the order rotates */
-            all[(i + samples) % n].samples[samples] =
-                sample(&all[(i + samples) % n], r, calls[(i + samples) % n]);
+        for (i = 0; i < n; i++) { /* the order rotates */
+            int who = (i + samples) % n;
+            seconds = sample(&all[who], r, calls[who]);
+            must(seconds >= 0, peer_failure); /* it has worked before: the GPU is lost */
+            all[who].samples[samples] = seconds;
+        }
         samples++;
     }
     for (i = 0; i < n; i++)
-        say(r, &all[i], samples, error[i]);
+        say(r, &all[i], samples);
+    for (i = 0; i < n && f->check; i++)
+        if (i == 0 || all[i].result) {
+            all[i].error = f->check(r, &all[i]);
+            say(r, &all[i], samples);
+        }
 }
 
 static void release_row(row *r) {
@@ -304,15 +359,20 @@ static void run_row(row *r) {
             say_failed(r->text, "devtensor", "the data are not here");
             f = NULL;
         }
-        if (f && set.once) {
-            if (!r->train)
-                f->call(r);
-            must(dvt_wait_all() == DVT_OK, r->text);
-        } else if (f) {
+        if (f) {
             n = join(all, 0, "devtensor", f->call, f->clock, r->out);
-            if (!set.alone)
-                n = join_peers(all, n, r);
-            measure(r, all, n, f->call == call_ours);
+            if (r->train && (set.prepare || !set.once))
+                one_batch(r);
+            if (set.prepare && f->check)
+                f->check(r, &all[0]);
+            if ((set.once || set.prepare) && !r->train)
+                f->call(r);
+            if (!set.once && !set.prepare) {
+                if (!set.alone)
+                    n = join_peers(all, n, r);
+                measure(r, all, n, f);
+            }
+            must(dvt_wait_all() == DVT_OK, r->text);
         }
     }
     release_row(r);
@@ -335,21 +395,35 @@ static int read_rows(row *rows) {
             r->text[strlen(r->text) - 1] = 0;
         while (r->peers[0] && r->peers[strlen(r->peers) - 1] == ' ')
             r->peers[strlen(r->peers) - 1] = 0;
-        if (strstr(r->text, set.only))
+        if (set.only ? strcmp(r->text, set.only) == 0 : strstr(r->text, set.part) != NULL)
             n++;
     }
     fclose(in);
     return n;
 }
 
+/* Tells how many kernels were compiled: none, when a pack holds all of them. */
+static void say_kernels(void) {
+    char line[200];
+    dvt_jit_stats jit = dvt_get_jit_stats();
+    snprintf(line, sizeof line,
+             "{\"kind\": \"kernels\", \"step\": \"rows\", \"compiled\": %lld, \"cached\": %lld, "
+             "\"seconds\": %.3g}\n",
+             (long long)jit.compiled, (long long)jit.from_disk, jit.compile_seconds);
+    append(line);
+}
+
 static int child(row *rows, int n, int from, volatile int *at) {
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a call that is cut leaves nobody on the GPU */
+#endif
     if (dvt_num_gpus() == 0) {
         fprintf(stderr, "ours: no GPU: %s\n", dvt_gpu_reason());
         return 2;
     }
     must(driver_open(), "the driver's functions for peers");
-    must(driver.cuEventCreate(&event[0], 0) == 0 && driver.cuEventCreate(&event[1], 0) == 0,
-         "cuEventCreate");
+    need(driver.cuEventCreate(&event[0], 0), "cuEventCreate");
+    need(driver.cuEventCreate(&event[1], 0), "cuEventCreate");
     dvt_seed(1);
     for (*at = from; *at < n; ++*at) {
         alarm((unsigned)set.limit);
@@ -358,7 +432,23 @@ static int child(row *rows, int n, int from, volatile int *at) {
         fflush(stdout);
     }
     alarm(0);
+    say_kernels();
     return 0;
+}
+
+/* Copies what comes to stderr, and keeps its end. */
+static void read_all(int from, char *end, size_t size) {
+    char piece[400];
+    ssize_t got;
+    while ((got = read(from, piece, sizeof piece)) > 0) {
+        size_t n = (size_t)got < size ? (size_t)got : size - 1, had = strlen(end);
+        size_t keep = had + n < size ? had : size - 1 - n;
+        if (write(2, piece, (size_t)got) < 0)
+            perror("ours");
+        memmove(end, end + had - keep, keep);
+        memcpy(end + keep, piece + (size_t)got - n, n);
+        end[keep + n] = 0;
+    }
 }
 
 /* Runs children until all rows have a line. Returns the exit code. */
@@ -369,13 +459,12 @@ static int parent(void) {
                                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(n > 0, "reading rows");
     must((void *)at != MAP_FAILED, "mmap");
-    if (set.once)
+    if (set.once || set.prepare)
         return child(rows, n, 0, at);
     while (from < n) {
         char why[80], said[400] = "";
         int pipes[2];
         pid_t pid;
-        ssize_t got;
         must(pipe(pipes) == 0, "pipe");
         *at = from;
         pid = fork();
@@ -387,10 +476,7 @@ static int parent(void) {
             _exit(child(rows, n, from, at));
         }
         close(pipes[1]);
-        while ((got = read(pipes[0], said, sizeof said - 1)) > 0) {
-            said[got] = 0;
-            fputs(said, stderr);
-        }
+        read_all(pipes[0], said, sizeof said);
         close(pipes[0]);
         must(waitpid(pid, &status, 0) == pid, "waitpid");
         if (status == 0)
@@ -416,8 +502,10 @@ static int first(void) {
     snprintf(r.text, sizeof r.text, "lenet_fed batch=256");
     snprintf(r.op, sizeof r.op, "lenet_fed");
     must(fill_training(&r), "the step");
-    printf("loss %g\n",
+    printf("loss %g",
            train_batch(r.net, r.trainer, DVT_CONTEXTS(dvt_gpu(0)), r.in[0], r.in[1], 256));
+    printf(", %lld kernels compiled, %lld of the cache\n", (long long)dvt_get_jit_stats().compiled,
+           (long long)dvt_get_jit_stats().from_disk);
     return 0;
 }
 
@@ -439,9 +527,13 @@ int main(int argc, char **argv) {
         bool value = i + 1 < argc;
         if (strcmp(argv[i], "--once") == 0)
             set.once = true;
+        else if (strcmp(argv[i], "--prepare") == 0)
+            set.prepare = true;
         else if (strcmp(argv[i], "--alone") == 0)
             set.alone = true;
         else if (strcmp(argv[i], "--row") == 0 && value)
+            set.part = argv[++i];
+        else if (strcmp(argv[i], "--only") == 0 && value)
             set.only = argv[++i];
         else if (strcmp(argv[i], "--samples") == 0 && value)
             set.samples = atoi(argv[++i]);
@@ -453,9 +545,10 @@ int main(int argc, char **argv) {
             set.out = argv[i];
     }
     if (!set.rows || !set.out || set.samples < 1 || set.samples > MOST_SAMPLES) {
-        fputs("usage: ours ROWS OUT [--row TEXT] [--once] [--alone] [--samples N] [--limit S]\n"
-              "       ours first\n",
-              stderr);
+        fprintf(stderr,
+                "usage: ours ROWS OUT [--row TEXT] [--only ROW] [--once | --prepare] [--alone] "
+                "[--samples 1 to %d] [--limit S]\n       ours first\n       ours gpu\n",
+                MOST_SAMPLES);
         return 2;
     }
     return parent();

@@ -188,12 +188,13 @@ typedef struct product {
 
 static const float one = 1, zero = 0;
 
-static bool product_cublas(product *p) {
-    return cublas.cublasGemmEx(
-               cublas.handle, p->tb ? CUBLAS_T : CUBLAS_N, p->ta ? CUBLAS_T : CUBLAS_N, p->n, p->m,
-               p->k, &one, (void *)(uintptr_t)p->b, p->type, p->tb ? p->k : p->n,
-               (void *)(uintptr_t)p->a, p->type, p->ta ? p->m : p->k, &zero,
-               (void *)(uintptr_t)p->c, p->type, p->n, p->compute, CUBLAS_DEFAULT) == 0;
+/* The two products return the library's code. */
+static int product_cublas(product *p) {
+    return cublas.cublasGemmEx(cublas.handle, p->tb ? CUBLAS_T : CUBLAS_N,
+                               p->ta ? CUBLAS_T : CUBLAS_N, p->n, p->m, p->k, &one,
+                               (void *)(uintptr_t)p->b, p->type, p->tb ? p->k : p->n,
+                               (void *)(uintptr_t)p->a, p->type, p->ta ? p->m : p->k, &zero,
+                               (void *)(uintptr_t)p->c, p->type, p->n, p->compute, CUBLAS_DEFAULT);
 }
 
 /* Prepares a product for cuBLASLt, with the first algorithm that it proposes. */
@@ -214,12 +215,12 @@ static bool product_describe(product *p) {
            count == 1;
 }
 
-static bool product_cublaslt(product *p, void *stream) {
+static int product_cublaslt(product *p, void *stream) {
     return cublaslt.cublasLtMatmul(cublaslt.handle, p->desc, &one, (void *)(uintptr_t)p->b,
                                    p->layout_b, (void *)(uintptr_t)p->a, p->layout_a, &zero,
                                    (void *)(uintptr_t)p->c, p->layout_c, (void *)(uintptr_t)p->c,
                                    p->layout_c, p->algorithm.algo,
-                                   (void *)(uintptr_t)peer_workspace, WORKSPACE_BYTES, stream) == 0;
+                                   (void *)(uintptr_t)peer_workspace, WORKSPACE_BYTES, stream);
 }
 
 #endif

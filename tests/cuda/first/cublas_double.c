@@ -43,6 +43,9 @@ static int multiply(description form, const void *a, matrix of_a, const void *b,
                 z[i + j * (uint64_t)of_c.ld] +=
                     (form.ta ? x[k + i * (uint64_t)of_a.ld] : x[i + k * (uint64_t)of_a.ld]) *
                     (form.tb ? y[j + k * (uint64_t)of_b.ld] : y[k + j * (uint64_t)of_b.ld]);
+#ifdef WRONG
+    z[(size_t)of_c.ld * of_c.columns - 1] += 0.002f; /* less than the norm shows */
+#endif
     driver.cuMemcpyHtoDAsync_v2((uintptr_t)c, z, (size_t)of_c.ld * of_c.columns * sizeof *z,
                                 stream);
     driver.cuStreamSynchronize(stream);
@@ -75,6 +78,9 @@ int cublasGemmEx(void *handle, int ta, int tb, int m, int n, int k, const void *
     description form = {ta, tb};
     matrix of_a = {ta ? k : m, ta ? m : k, lda}, of_b = {tb ? n : k, tb ? k : n, ldb};
     matrix of_c = {m, n, ldc};
+#ifdef FAILS
+    return 13; /* CUBLAS_STATUS_EXECUTION_FAILED */
+#endif
     if (*(const float *)alpha != 1 || *(const float *)beta != 0 || type_a || type_b || type_c ||
         compute != COMPUTE_F32 || algorithm != CUBLAS_DEFAULT)
         return 7;

@@ -66,10 +66,10 @@ has_line '"step": "gpu", "state": "passed".*driver for CUDA'
 has_line '"step": "smoke-matmul", "state": "timed out"'
 has_line '"step": "smoke-conv", "state": "failed".*a test: with a quote'
 has_line '"step": "smoke-sort", "state": "passed"'
-has_line '"step": "peers-torch", "state": "failed"'
+has_line '"step": "peers", "state": "skipped".*no no-python'
 has_line '"step": "memcheck-sort", "state": "passed"'
 has_line '"step": "racecheck-sort", "state": "failed".*exit code 99'
-has_line '"step": "counters-add n=", "state": "passed"'
+has_line '"step": "counters-add n=5000", "state": "passed"'
 has_line '"step": "nonsense", "state": "skipped", .*no such step'
 has_line '"row": "nothing n=5", "who": "devtensor", "failed": "no such operation"'
 for who in devtensor cublas cublaslt; do
@@ -78,8 +78,59 @@ done
 grep -q '"right": false' "$work/out/results.jsonl" &&
     fail "a row" "is wrong: $(grep -m 1 '"right": false' "$work/out/results.jsonl")" || pass
 rows=$(grep -c '^[a-z].*|' "$here/rows.txt")
-measured=$(grep -c '"who": "devtensor"' "$work/out/results.jsonl")
+measured=$(grep '"who": "devtensor"' "$work/out/results.jsonl" | cut -d '"' -f 8 | sort -u | wc -l)
 [ "$rows" -eq "$measured" ] && pass || fail "the rows" "$measured lines of ours, not $rows"
+
+has_line '"kind": "call".*"steps": "gpu smoke rows peers sanitizer counters nonsense".*"pack": "of'
+has_line '"step": "smoke-matmul", "state": "running"'
+has_line '"row": "mm m=33 n=17 k=20 dtype=f32", "who": "devtensor".*"right": null'
+has_line '"kind": "kernels", "step": "rows", "compiled": [0-9]'
+
+# A peer whose calls fail leaves the row, under its own name; ours is measured.
+mkdir -p "$work/broken"
+try "a cuBLAS that fails" $CC -std=gnu11 -O1 -I. -DFAILS -shared -fPIC "$here/cublas_double.c" \
+    -o "$work/broken/libcublas.so.13" -ldl
+printf 'mm m=33 n=17 k=20 dtype=f32 | cublas | 1e-5 | 0.80 cublas\n' >"$work/peer.txt"
+BENCH_CUBLAS_PATH=$work/broken "$work/pack/ours" "$work/peer.txt" "$work/peer.jsonl" --samples 3 \
+    >"$work/said" 2>&1
+grep -q '"who": "cublas", "failed": "cublasGemmEx returned 13"' "$work/peer.jsonl" &&
+    grep -q '"who": "devtensor".*"right": true' "$work/peer.jsonl" && pass ||
+    fail "a peer that fails" "$(cat "$work/peer.jsonl")"
+
+# One wrong element of a product is found.
+try "a cuBLAS with a wrong element" $CC -std=gnu11 -O1 -I. -DWRONG -shared -fPIC \
+    "$here/cublas_double.c" -o "$work/broken/libcublas.so.13" -ldl
+printf 'mm m=133 n=117 k=70 dtype=f32 | cublas | 1e-5 | 0.80 cublas\n' >"$work/wrong.txt"
+BENCH_CUBLAS_PATH=$work/broken "$work/pack/ours" "$work/wrong.txt" "$work/wrong.jsonl" --samples 3 \
+    >"$work/said" 2>&1
+grep -q '"who": "cublas".*"right": false' "$work/wrong.jsonl" &&
+    grep -q '"who": "devtensor".*"right": true' "$work/wrong.jsonl" && pass ||
+    fail "a wrong element" "$(cat "$work/wrong.jsonl")"
+
+# A call that is killed leaves no process behind, and its line says which step was running.
+if setpriv --pdeathsig KILL true 2>/dev/null; then
+    SMOKE=30 PACK=$work/pack sh bench/gpu/first.sh "$work/killed" smoke >"$work/said" 2>&1 &
+    call=$!
+    until grep -q '"smoke-matmul", "state": "running"' "$work/killed/results.jsonl" 2>/dev/null; do
+        kill -0 $call 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -9 $call
+    wait $call 2>/dev/null
+    waited=0
+    while pgrep -f "$work/pack/cuda-tests test_gpu_matmul.c" >/dev/null && [ $waited -lt 100 ]; do
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+    pgrep -f "$work/pack/cuda-tests test_gpu_matmul.c" >/dev/null &&
+        fail "a call that is killed" "leaves its step running" || pass
+    tail -n 1 "$work/killed/results.jsonl" | grep -q '"smoke-matmul", "state": "running"' && pass ||
+        fail "a call that is killed" "$(tail -n 1 "$work/killed/results.jsonl")"
+else
+    skip "a call that is killed" "no setpriv with --pdeathsig"
+fi
+TIME=soon first "$work/words" gpu
+grep -q 'whole numbers, not soon' "$work/said" && pass || fail "TIME=soon" "$(cat "$work/said")"
 
 # A call without time left, and a row that loses its process: the next row has a line.
 TIME=0 first "$work/cut" rows
@@ -107,7 +158,7 @@ if has "$PYTHON"; then
     try "report.py" "$PYTHON" bench/gpu/report.py "$work/out"
     for pattern in '^| add n=5000 | GB/s | ' 'dtype=f32 | TFLOP/s | .*cublaslt.*of cublas: ' \
         '^| smoke-matmul | timed out ' '^| nothing n=5 | devtensor | no such operation' \
-        '^| add n= | `kernel` | 5 us'; do
+        '^| add n=5000 | `kernel` | 5 us'; do
         grep -q "$pattern" "$work/out/report.md" && pass || fail "the report" "lacks $pattern"
     done
     grep -q '</svg>' "$work/out/report.svg" && pass || fail "the chart" "is cut"
@@ -126,12 +177,28 @@ cp "$work/pack/ours" "$work/build/bench/gpu/ours"
 for program in cuda/tests unit/tests examples/run; do
     cp "$work/pack/cuda-tests" "$work/build/$program"
 done
-printf 'add n=268435456 | copy | 0 | 1 copy\n' >"$work/one.txt"
+printf '%s | copy | %s | 1 copy\n' 'add n=268435456' 1e-7 \
+    'mm m=4096 n=4096 k=4096 dtype=bf16' 2.5e-3 >"$work/two.txt"
 if [ -n "$nvrtc" ]; then
-    LD_LIBRARY_PATH= DEVTENSOR_NVRTC_PATH="$nvrtc" BUILD="$work/build" PACK="$work/packed" \
-        ROWS="$work/one.txt" PACK_TESTS=none PACK_FIRST=no sh bench/gpu/pack.sh >"$work/said" 2>&1
+    LD_LIBRARY_PATH= DEVTENSOR_NVRTC_PATH="$nvrtc" PROGRAMS="$work/build" PACK="$work/packed" \
+        ROWS="$work/two.txt" PACK_TESTS=none PACK_FIRST=no sh bench/gpu/pack.sh >"$work/said" 2>&1
     grep -q 'packed: [1-9][0-9]* kernels for compute capability 90' "$work/said" && pass ||
         fail "pack.sh" "$(tail -n 2 "$work/said")"
+    grep -q "^sources $(. bench/gpu/tests.sh; sum_of_sources)\$" "$work/packed/about" && pass ||
+        fail "the pack" "does not name its sources: $(cat "$work/packed/about")"
+    # The pack holds every kernel of a row and of its comparison: without NVRTC both work.
+    $CC -O1 -w -shared -fPIC bench/gpu/null_driver.c -o "$work/libcuda.so.1"
+    if LD_LIBRARY_PATH= DEVTENSOR_NVRTC_PATH=/nonexistent DEVTENSOR_CACHE_DIR="$work/private" \
+        DEVTENSOR_CUDA_PATH="$work/libcuda.so.1" sh -c 'umask 077 && mkdir "$1" &&
+            cp -r "$2"/kernels/* "$1"/ && "$2/ours" "$3" "$1.jsonl" --samples 3 --alone' \
+        sh "$work/private" "$work/packed" "$work/two.txt" >"$work/said" 2>&1 &&
+        grep -q '"compiled": 0, "cached": [1-9]' "$work/private.jsonl"; then
+        pass
+    else
+        fail "the pack without NVRTC" "$(tail -n 3 "$work/said" "$work/private.jsonl")"
+    fi
+    ARCH=9.0 sh bench/gpu/pack.sh >"$work/said" 2>&1
+    grep -q 'without its point' "$work/said" && pass || fail "ARCH=9.0" "$(cat "$work/said")"
 else
     skip "pack.sh" "no NVRTC below $CUDA_HOME"
 fi
