@@ -12,12 +12,20 @@ mkdir -p "$BUILD"
 passed=0
 failed=0
 skipped=0
-processor_seconds() { # of all children so far, into `spent`; `times` must not run in a subshell
-    times >"$BUILD/${1:-suite}.times"
-    spent=$(awk 'NR == 2 {
-        split($1, u, "m"); split($2, s, "m"); printf "%d", 60 * (u[1] + s[1]) + u[2] + s[2]
-    }' "$BUILD/${1:-suite}.times")
-}
+# Runs a suite and writes NAME.rc: its exit code and its seconds of CPU time. In a subshell whose
+# only child is the suite, so that `times` counts no other.
+timed() ( # SUITE NAME
+    case $1 in
+    *.sh) sh "$1" 2>&1 ;;
+    *) "$1" 2>&1 ;;
+    esac
+    rc=$?
+    times >"$BUILD/$2.times"
+    awk -v rc=$rc 'NR == 2 {
+        split($1, u, "m"); split($2, s, "m"); print rc, int(60 * (u[1] + s[1]) + u[2] + s[2])
+    }' "$BUILD/$2.times" >"$BUILD/$2.new"
+    mv "$BUILD/$2.new" "$BUILD/$2.rc"
+)
 export DVT_DOING="$PWD/$BUILD/doing" # see lib.sh
 heartbeat() {
     seen=
@@ -34,19 +42,13 @@ heartbeat() {
 # their turn.
 LANE="tests/neon/run.sh tests/windows/run.sh"
 in_lane() { case " $LANE " in *" $1 "*) true ;; *) false ;; esac; }
-lane_log() { echo "$BUILD/lane.$(echo "$1" | tr / .)"; }
-for suite in "$@"; do ! in_lane "$suite" || rm -f "$(lane_log "$suite")".*; done
+lane_name() { echo "lane.$(echo "$1" | tr / .)"; }
+for suite in "$@"; do ! in_lane "$suite" || rm -f "$BUILD/$(lane_name "$suite")".*; done
 (
     export DVT_DOING="$PWD/$BUILD/doing.lane"
     for suite in "$@"; do
         in_lane "$suite" || continue
-        out=$(lane_log "$suite")
-        processor_seconds lane
-        before=$spent
-        sh "$suite" >"$out.log" 2>&1
-        rc=$?
-        processor_seconds lane
-        echo "$rc $((spent - before))" >"$out.new" && mv "$out.new" "$out.rc"
+        timed "$suite" "$(lane_name "$suite")" >"$BUILD/$(lane_name "$suite").log"
     done
 ) &
 lane=$!
@@ -57,31 +59,24 @@ for suite in "$@"; do
     echo "its beginning" >"$DVT_DOING"
     heartbeat &
     beat=$!
-    processor_seconds
-    before=$spent
+    how=
     if in_lane "$suite"; then
-        out=$(lane_log "$suite")
-        while [ ! -f "$out.rc" ] && kill -0 $lane 2>/dev/null; do
+        name=$(lane_name "$suite")
+        how=", in parallel with others"
+        while [ ! -f "$BUILD/$name.rc" ] && kill -0 $lane 2>/dev/null; do
             cp "$BUILD/doing.lane" "$DVT_DOING" 2>/dev/null
             sleep 1
         done
-        [ -f "$out.rc" ] || echo "1 0" >"$out.rc" # the lane was killed
-        tee "$log" <"$out.log"
-        read -r rc seconds <"$out.rc"
-        kill $beat
-        wait $beat 2>/dev/null
-        echo "-- $suite: $seconds s of CPU time, in parallel with others"
+        [ -f "$BUILD/$name.rc" ] || echo "1 0" >"$BUILD/$name.rc" # the lane was killed
+        tee "$log" <"$BUILD/$name.log"
     else
-        case $suite in
-        *.sh) { sh "$suite" 2>&1; echo $? >"$BUILD/suite.rc"; } | tee "$log" ;;
-        *) { "$suite" 2>&1; echo $? >"$BUILD/suite.rc"; } | tee "$log" ;;
-        esac
-        read -r rc <"$BUILD/suite.rc"
-        kill $beat
-        wait $beat 2>/dev/null
-        processor_seconds
-        echo "-- $suite: $((spent - before)) s of CPU time"
+        name=suite
+        timed "$suite" $name | tee "$log"
     fi
+    read -r rc seconds <"$BUILD/$name.rc"
+    kill $beat
+    wait $beat 2>/dev/null
+    echo "-- $suite: $seconds s of CPU time$how"
     number='\([0-9][0-9]*\)'
     counts=$(tail -n 1 "$log" |
         sed -n "s/^$number passed, $number failed, $number skipped\$/\1 \2 \3/p")

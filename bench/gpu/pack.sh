@@ -31,7 +31,8 @@ zig() { # makes build/gpu-programs/cc, a compiler for glibc 2.17
     tools=$PWD/build/ziglang
     if ! PYTHONPATH=$tools "$PYTHON" -c 'import ziglang' 2>/dev/null; then
         echo "installing the Python package ziglang in $tools, 100 MB"
-        timeout 300 "$PYTHON" -m pip install -q --target "$tools" ziglang >/dev/null 2>&1 || return 1
+        timeout 300 "$PYTHON" -m pip install -q --target "$tools" ziglang >/dev/null 2>&1 ||
+            return 1
     fi
     mkdir -p build/gpu-programs
     printf '#!/bin/sh\nPYTHONPATH="%s" exec "%s" -m ziglang cc -target %s-linux-gnu.2.17 "$@"\n' \

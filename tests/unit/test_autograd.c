@@ -50,7 +50,7 @@ static void leave_by_return(void) {
 }
 
 /* The break is intended: the compiler warns about it, and the library logs it. */
-#if defined(__GNUC__) && !defined(__clang__)
+#if defined(__GNUC__) && (!defined(__clang__) || __clang_major__ >= 14)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wattribute-warning"
 #endif
@@ -65,7 +65,7 @@ DVT_TEST(autograd_modes_end_on_return_and_break) {
         CHECK(!dvt_is_recording());
     }
 }
-#if defined(__GNUC__) && !defined(__clang__)
+#if defined(__GNUC__) && (!defined(__clang__) || __clang_major__ >= 14)
 #pragma GCC diagnostic pop
 #endif
 
