@@ -50,7 +50,8 @@ static int cut_axis(const row *r, int i) {
     return 0;
 }
 
-/* Compares the slices `rows` of the result with the reference on a context. columns: of a product. */
+/* Compares the slices `rows` of the result with the reference on a context; of a product, those
+   columns. */
 static void compare_part(const row *r, dvt_array *y, span rows, span columns, dvt_ctx ctx,
                          totals *t) {
     DVT_SCOPE {
