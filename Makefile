@@ -264,7 +264,7 @@ gpu-pack:
 	@$(ENVIRONMENT) sh bench/gpu/pack.sh
 
 gpu-report:
-	@$(PYTHON) bench/gpu/report.py "$(or $(DIR),build/gpu-first)"
+	@$(PYTHON) bench/gpu/report.py "$(or $(DIR),build/gpu-first)" $(if $(OUT),"$(OUT)")
 
 bench-gpu-host: $B/bench/gpu/host_cost
 	@$(ENVIRONMENT) OUT="$(or $(OUT),bench/results)" sh bench/gpu/host_cost.sh

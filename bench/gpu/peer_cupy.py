@@ -41,7 +41,7 @@ class Library:
 
     def first(self):
         x = drawn(256, 784)
-        return float((x @ x.T).sum())
+        return f"sum of a product {float((x @ x.T).sum()):g}"
 
     def call(self, row):
         op, n = row.op, row["n"]

@@ -153,6 +153,7 @@ grep -q '"row": "mm m=2048.*"failed": "exceeded its time' "$work/slow.jsonl" &&
     fail "a row that exceeds its time" "$(cat "$work/slow.jsonl")"
 
 # ---- the report, from lines of which the last is cut ----
+script "the report" env BUILD="$BUILD" PYTHON="$PYTHON" sh "$here/report.sh"
 if has "$PYTHON"; then
     printf '{"kind": "row", "ro' >>"$work/out/results.jsonl"
     try "report.py" "$PYTHON" bench/gpu/report.py "$work/out"
