@@ -109,35 +109,33 @@ static void dvti_cuda_ew_order(dvti_cuda_ew *ew) {
     ew->ndim = to;
 }
 
-static dvti_cuda_ew dvti_cuda_ew_begin(const dvti_launch *launch) {
-    dvti_cuda_ew ew;
+static void dvti_cuda_ew_begin(dvti_cuda_ew *ew, const dvti_launch *launch) {
     const dvti_view *out = &launch->out[0];
     int k, axis;
-    memset(&ew, 0, sizeof ew);
-    ew.count = 1 + launch->n_in;
-    ew.ndim = out->ndim;
-    for (k = 0; k < ew.count; k++) {
+    memset(ew, 0, sizeof *ew);
+    ew->count = 1 + launch->n_in;
+    ew->ndim = out->ndim;
+    for (k = 0; k < ew->count; k++) {
         const dvti_view *view = k ? &launch->in[k - 1] : out;
         bool scalar = k && launch->i[0] == k, single = k > 0;
         if (scalar) { /* a parameter of any dtype */
-            ew.kind[k] = DVTI_EW_SCALAR;
+            ew->kind[k] = DVTI_EW_SCALAR;
             continue;
         }
-        ew.dtype[k] = view->dtype;
-        ew.data[k] = view->data;
+        ew->dtype[k] = view->dtype;
+        ew->data[k] = view->data;
         for (axis = 0; axis < out->ndim; axis++) {
-            ew.dim[axis] = out->dim[axis];
-            ew.stride[k][axis] = out->dim[axis] == 1 ? 0 : view->stride[axis];
-            single = single && ew.stride[k][axis] == 0;
+            ew->dim[axis] = out->dim[axis];
+            ew->stride[k][axis] = out->dim[axis] == 1 ? 0 : view->stride[axis];
+            single = single && ew->stride[k][axis] == 0;
         }
-        ew.kind[k] = single ? DVTI_EW_SINGLE : DVTI_EW_EACH;
+        ew->kind[k] = single ? DVTI_EW_SINGLE : DVTI_EW_EACH;
     }
     /* A scalar takes the dtype of the other value; the first operand of `where` is its
        condition. */
-    for (k = 1; k < ew.count; k++)
-        if (ew.kind[k] == DVTI_EW_SCALAR)
-            ew.dtype[k] = ew.dtype[launch->op == DVTI_OP_where ? 5 - k : k == 1 ? 2 : 1];
-    return ew;
+    for (k = 1; k < ew->count; k++)
+        if (ew->kind[k] == DVTI_EW_SCALAR)
+            ew->dtype[k] = ew->dtype[launch->op == DVTI_OP_where ? 5 - k : k == 1 ? 2 : 1];
 }
 
 /* Returns whether reading operand k along `axis` touches a new sector of 32 bytes per element, and
@@ -322,36 +320,37 @@ static void dvti_cuda_ew_positions(const dvti_cuda_ew *ew, dvti_kelementwise *ar
         args->tail = ew->dim[0] % ew->group;
 }
 
-static dvti_kelementwise dvti_cuda_ew_args(const dvti_cuda_ew *ew, const dvti_launch *launch) {
-    dvti_kelementwise args;
+static void dvti_cuda_ew_args(const dvti_cuda_ew *ew, const dvti_launch *launch,
+                              dvti_kelementwise *args) {
     int k;
-    memset(&args, 0, sizeof args);
-    dvti_cuda_ew_positions(ew, &args);
+    memset(args, 0, sizeof *args);
+    dvti_cuda_ew_positions(ew, args);
     for (k = 0; k < ew->count; k++) {
-        args.data[k] = ew->data[k];
-        args.kind[k] = ew->kind[k];
-        args.dtype[k] = (int)ew->dtype[k];
-        args.bytes[k] = (int)dvt_dtype_size(ew->dtype[k]);
+        args->data[k] = ew->data[k];
+        args->kind[k] = ew->kind[k];
+        args->dtype[k] = (int)ew->dtype[k];
+        args->bytes[k] = (int)dvt_dtype_size(ew->dtype[k]);
     }
-    args.f = launch->f[0];
-    args.i = launch->i[1];
-    args.f_low = launch->f[1];
-    args.f_high = launch->f[2];
+    args->f = launch->f[0];
+    args->i = launch->i[1];
+    args->f_low = launch->f[1];
+    args->f_high = launch->f[2];
     if (launch->op == DVTI_OP_clip && launch->compute == DVTI_I64) {
-        args.i_low = dvti_cuda_ew_bound(launch->f[1], ew->dtype[0]);
-        args.i_high = dvti_cuda_ew_bound(launch->f[2], ew->dtype[0]);
+        args->i_low = dvti_cuda_ew_bound(launch->f[1], ew->dtype[0]);
+        args->i_high = dvti_cuda_ew_bound(launch->f[2], ew->dtype[0]);
     }
-    return args;
 }
 
 DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    dvti_cuda_ew ew = dvti_cuda_ew_begin(launch);
+    dvti_cuda_ew ew;
     dvti_cuda_program program;
     dvti_cuda_grid grid;
     dvti_kelementwise args;
-    bool mixed = dvti_cuda_ew_mixed(&ew, launch->op), brief = dvti_cuda_ew_short(launch->op);
+    bool mixed, brief = dvti_cuda_ew_short(launch->op);
     int64_t each;
     int k;
+    dvti_cuda_ew_begin(&ew, launch);
+    mixed = dvti_cuda_ew_mixed(&ew, launch->op);
     dvti_cuda_ew_order(&ew);
     ew.wide = dvti_cuda_ew_wide(&ew, dvti_cuda_view_size(&launch->out[0]));
     ew.group = 1;
@@ -360,7 +359,7 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
         dvti_cuda_ew_find_groups(&ew, brief ? 16 : 4, false);
     else if (ew.group && brief && dvti_cuda_ew_grouped(&ew, (int)launch->compute))
         dvti_cuda_ew_find_groups(&ew, 4, true); /* others would be long programs */
-    args = dvti_cuda_ew_args(&ew, launch);
+    dvti_cuda_ew_args(&ew, launch, &args);
     each = dvti_cuda_ew_each(launch, &ew, mixed);
     program = DVTI_CUDA_PROGRAM(elementwise);
     program.variant = (uint64_t)launch->op | (uint64_t)launch->compute << 8;
