@@ -60,7 +60,8 @@ mkdir -p "$work/sources"
 (umask 077 && mkdir -p "$work/none/00")
 product() { # NAME, CACHE, NVRTC, what is said
     said=$(umask 077 && env LD_LIBRARY_PATH="$SIM" SIMCUDA_CC=90 \
-        SIMCUDA_CACHE="$PWD/$work/modules" DEVTENSOR_CACHE=1 DEVTENSOR_CACHE_DIR="$PWD/$work/$2" DEVTENSOR_NVRTC_PATH="$3" \
+        SIMCUDA_CACHE="$PWD/$work/modules" DEVTENSOR_CACHE=1 \
+        DEVTENSOR_CACHE_DIR="$PWD/$work/$2" DEVTENSOR_NVRTC_PATH="$3" \
         DEVTENSOR_JIT_DUMP="$PWD/$work/sources" PAUSING_NVRTC_REAL=libnvrtc.so.12 \
         timeout 300 "$work/product" 2>&1)
     if [ "$said" = "$4" ]; then pass; else fail "$1" "said '$said', expected '$4'"; fi
