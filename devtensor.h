@@ -30011,6 +30011,10 @@ DVTI_FN void dvti_cuda_add_matmul_pack(dvti_text *text);
 /* Returns the function `entry` of the program on this GPU, if it is loaded. */
 DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
 									   const char *entry, dvti_cu_function *out);
+/* Returns whether this GPU can have a program of dvti_cuda_exact: it is loaded or in a cache, or
+   NVRTC can compile it, since 12.0. Looks for NVRTC only if the program is in no cache. After NVRTC
+   has been missed once, only loaded programs count. */
+DVTI_FN bool dvti_cuda_has_exact(dvti_cuda_physical *physical, dvti_cuda_program program);
 /* Compiles the program, or reads it from the disk cache. Takes seconds: hold no lock of a gpu(i),
    which other threads need to release memory. */
 DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *function,
@@ -30495,9 +30499,8 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char
 /* ---- the disk cache: its failures are not errors ---- */
 /* Returns false when the entry is missing or not trusted. */
 DVTI_FN bool dvti_cuda_cache_read(dvti_cuda_key key, dvti_cuda_image *image);
+/* Writes the entry, or replaces it. */
 DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *image);
-/* Removes an entry that the driver refused. */
-DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 
 #endif
 /* ==== end dvt_cuda_jit.h ==== */
@@ -30566,9 +30569,10 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
    of both operands. */
 DVTI_FN bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
 									dvt_dtype dtype, bool a_along_k, bool b_along_k);
-/* Sets the program: tiles of 128x256 (wide) or 128x128. */
-DVTI_FN void dvti_cuda_wgmma_use(dvti_cuda_mm *plan, dvt_dtype dtype, bool wide, bool a_along_k,
-								 bool b_along_k);
+/* Sets the program: tiles of 128x256 (wide) or 128x128. Returns false, with the plan as it was, if
+   the program is in no cache and NVRTC cannot compile it. */
+DVTI_FN bool dvti_cuda_wgmma_use(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype,
+								 bool wide, bool a_along_k, bool b_along_k);
 /* Replaces a plan by wgmma on copies of the operands, if that is faster: 16-bit floats of any
    strides; float32 as TF32, or as two TF32 numbers per element, where the program allows it.
    Returns whether it did. */
@@ -32152,17 +32156,12 @@ DVTI_FN bool dvti_nvrtc_find(int driver, char *why, size_t size) {
 	return usable;
 }
 
-/* Remembers the answer, because plans of launches ask. */
 DVTI_FN int dvti_nvrtc_major(void) {
-	static dvti_atomic known; /* the answer + 1; 0: not asked yet */
 	char why[600];
 	int major = 0, minor = 0;
-	if (dvti_atomic_load(&known))
-		return (int)dvti_atomic_load(&known) - 1;
 	if (!dvti_nvrtc_find(dvti_cuda_driver_version(), why, sizeof why) ||
 		dvti_nvrtc_the_search.rtc.nvrtcVersion(&major, &minor) != 0)
 		major = 0;
-	dvti_atomic_store(&known, (int64_t)major + 1);
 	return major;
 }
 
@@ -32345,8 +32344,8 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device physical) {
    foreign file is a cache miss; it is compiled again and replaced.
 
    The directory is DEVTENSOR_CACHE_DIR, or devtensor under XDG_CACHE_HOME, ~/.cache or
-   %LOCALAPPDATA%. A directory that other users can write to is refused, because its content runs
-   on the GPU. A read-only directory is read. */
+   %LOCALAPPDATA%, or what a symbolic link of that name leads to. A directory that other users can
+   write to is refused, because its content runs on the GPU. A read-only directory is read. */
 #ifdef DEVTENSOR_LINES
 #line 10 "src/3_cuda/jit/dvt_cuda_cache.c"
 #endif
@@ -32380,10 +32379,6 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 	(void)image;
 }
 
-DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key) {
-	(void)key;
-}
-
 DVTI_FN bool dvti_cuda_cache_any(void) {
 	return false;
 }
@@ -32405,7 +32400,8 @@ typedef struct dvti_cache {
 	bool ready;
 	char directory[DVTI_CACHE_PATH]; /* "": none */
 	int64_t most;                    /* limit in bytes */
-	int written;                     /* files since the size was last checked */
+	int64_t total;                   /* bytes found when it was last listed, and written since */
+	int written;                     /* files of this process */
 } dvti_cache;
 
 static dvti_cache dvti_the_cache;
@@ -32437,6 +32433,17 @@ static bool dvti_cache_choose(char *directory) {
 	return directory[0] && strlen(directory) < DVTI_CACHE_PATH - 64;
 }
 
+/* Follows symbolic links once. The target is then checked and used, wherever the link points
+   later. */
+static bool dvti_cache_follow(char *directory) {
+	char *target = dvti_file_target(directory);
+	const bool fits = target && strlen(target) < DVTI_CACHE_PATH - 64;
+	if (fits)
+		snprintf(directory, DVTI_CACHE_PATH, "%s", target);
+	dvti_free(target);
+	return fits;
+}
+
 static const dvti_cache *dvti_cache_ready(void) {
 	dvti_cache *cache = &dvti_the_cache;
 	const char *size;
@@ -32449,10 +32456,11 @@ static const dvti_cache *dvti_cache_ready(void) {
 			cache->most = dvti_parse_bytes(size);
 		if (!dvti_env_int("DEVTENSOR_CACHE", 0, 1, 1) || !dvti_cache_choose(cache->directory))
 			cache->directory[0] = 0;
-		else if (!dvti_private_directory(cache->directory)) {
+		else if (!dvti_cache_follow(cache->directory) ||
+				 !dvti_private_directory(cache->directory)) {
 			dvti_log(DVT_LOG_INFO,
-					 "compiled kernels are not cached: %.300s cannot be created, or other users "
-					 "may write to it",
+					 "compiled kernels are not cached: %.300s is not a directory of this user, or "
+					 "other users may write to it",
 					 cache->directory);
 			cache->directory[0] = 0;
 		}
@@ -32508,15 +32516,6 @@ DVTI_FN bool dvti_cuda_cache_read(dvti_cuda_key key, dvti_cuda_image *image) {
 	return false;
 }
 
-DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key) {
-	const dvti_cache *cache = dvti_cache_ready();
-	char shard[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH];
-	if (!cache)
-		return;
-	dvti_cache_path(cache, key, shard, path);
-	remove(path);
-}
-
 static void dvti_cache_count(void *user, const char *name, int64_t bytes, int64_t changed,
 							 bool directory) {
 	(void)bytes;
@@ -32559,7 +32558,8 @@ static void dvti_cache_visit(void *user, const char *name, int64_t bytes, int64_
 	}
 }
 
-static void dvti_cache_prune(const dvti_cache *cache) {
+/* Returns the bytes that remain. */
+static int64_t dvti_cache_prune(const dvti_cache *cache) {
 	dvti_cache_walk walk;
 	int64_t older = 0;
 	int round;
@@ -32571,16 +32571,34 @@ static void dvti_cache_prune(const dvti_cache *cache) {
 		walk.oldest = INT64_MAX;
 		(void)dvti_private_list(cache->directory, dvti_cache_visit, &walk);
 		if (walk.total <= cache->most)
-			return;
+			break;
 		older = walk.oldest + (walk.newest - walk.oldest) / 2 + 1;
 	}
+	return walk.total;
+}
+
+/* Lists the directory when this process knows of too many bytes, and from time to time, because
+   other processes write too. */
+static void dvti_cache_grown(const dvti_cache *cache, int64_t bytes) {
+	int64_t total;
+	bool check;
+	dvti_mutex_lock(&dvti_cache_lock);
+	total = dvti_the_cache.total += bytes;
+	check = dvti_the_cache.written++ % 64 == 0 || total > cache->most;
+	dvti_mutex_unlock(&dvti_cache_lock);
+	if (!check)
+		return;
+	total = dvti_cache_prune(cache);
+	dvti_mutex_lock(&dvti_cache_lock);
+	dvti_the_cache.total = total;
+	dvti_mutex_unlock(&dvti_cache_lock);
 }
 
 DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *image) {
 	const dvti_cache *cache = dvti_cache_ready();
 	char shard[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH], *file;
 	dvti_cache_head head;
-	bool full;
+	bool written;
 	if (!cache)
 		return;
 	dvti_cache_path(cache, key, shard, path);
@@ -32590,14 +32608,11 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 	head = dvti_cache_head_of(key, image->bytes, image->size);
 	memcpy(file, &head, sizeof head);
 	memcpy(file + sizeof head, image->bytes, image->size);
-	if (dvti_private_directory(shard))
-		dvti_private_write(path, file, sizeof head + image->size);
+	written =
+		dvti_private_directory(shard) && dvti_private_write(path, file, sizeof head + image->size);
 	dvti_free(file);
-	dvti_mutex_lock(&dvti_cache_lock);
-	full = dvti_the_cache.written++ % 64 == 0;
-	dvti_mutex_unlock(&dvti_cache_lock);
-	if (full)
-		dvti_cache_prune(cache);
+	if (written)
+		dvti_cache_grown(cache, (int64_t)(sizeof head + image->size));
 }
 
 #undef DVTI_CACHE_PATH
@@ -39163,39 +39178,50 @@ static void dvti_cuda_image_forget(dvti_cuda_key key) {
 		}
 }
 
-/* The caller holds the lock. *fresh tells whether the image was compiled now. */
-static dvt_status dvti_cuda_image_get(int cc, dvti_cuda_family family, const char *function,
-									  const char *source, dvti_cuda_key key,
-									  const dvti_cuda_image **out, bool *fresh) {
+static bool dvti_cuda_images_grow(void) {
 	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
+	return dvti_grow((void **)&registry->kept, &registry->capacity, registry->n + 1,
+					 sizeof *registry->kept);
+}
+
+/* Returns the image from memory or from the disk; NULL: it has to be compiled. The caller holds the
+   lock. */
+static const dvti_cuda_image *dvti_cuda_image_cached(dvti_cuda_key key) {
+	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
+	const dvti_cuda_image *known = dvti_cuda_image_known(key);
 	dvti_cuda_kept one;
-	double began;
+	if (known)
+		return known;
+	one.key = key;
+	if (!dvti_cuda_images_grow() || !dvti_cuda_cache_read(key, &one.image))
+		return NULL;
+	registry->stats.from_disk++;
+	registry->kept[registry->n] = one;
+	return &registry->kept[registry->n++].image;
+}
+
+/* The caller holds the lock. */
+static dvt_status dvti_cuda_image_compile(int cc, dvti_cuda_family family, const char *function,
+										  const char *source, dvti_cuda_key key,
+										  const dvti_cuda_image **out) {
+	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
+	const double began = dvti_now();
+	dvti_cuda_kept one;
 	dvt_status status;
-	*fresh = false;
-	*out = dvti_cuda_image_known(key);
-	if (*out)
-		return DVT_OK;
-	if (!dvti_grow((void **)&registry->kept, &registry->capacity, registry->n + 1,
-				   sizeof *registry->kept))
+	if (!dvti_cuda_images_grow())
 		return dvti_fail_memory(function, (int64_t)sizeof *registry->kept);
 	one.key = key;
-	if (dvti_cuda_cache_read(key, &one.image))
-		registry->stats.from_disk++;
-	else {
-		began = dvti_now();
-		status = dvti_cuda_compile(cc, family, function, source, &one.image);
-		if (status != DVT_OK)
-			return status;
-		registry->stats.compiled++;
-		registry->stats.compile_seconds += dvti_now() - began;
-		if (dvti_listened()) {
-			dvti_event event = dvti_event_begin(DVTI_EVENT_COMPILE, function, dvt_cpu());
-			event.begin = began;
-			dvti_event_end(&event);
-		}
-		dvti_cuda_cache_write(key, &one.image);
-		*fresh = true;
+	status = dvti_cuda_compile(cc, family, function, source, &one.image);
+	if (status != DVT_OK)
+		return status;
+	registry->stats.compiled++;
+	registry->stats.compile_seconds += dvti_now() - began;
+	if (dvti_listened()) {
+		dvti_event event = dvti_event_begin(DVTI_EVENT_COMPILE, function, dvt_cpu());
+		event.begin = began;
+		dvti_event_end(&event);
 	}
+	dvti_cuda_cache_write(key, &one.image);
 	registry->kept[registry->n] = one;
 	*out = &registry->kept[registry->n++].image;
 	return DVT_OK;
@@ -39224,28 +39250,27 @@ static bool dvti_cuda_image_refused(dvti_cu_result result) {
 		   result == DVTI_CU_UNSUPPORTED_PTX;
 }
 
-/* Compiles an image again, once, if it came from the disk and the driver refuses it. */
+/* Compiles an image again, once, if it came from the disk and the driver refuses it. The file is
+   replaced only then: without NVRTC, nothing else could replace it. */
 static dvt_status dvti_cuda_load_source(dvti_cuda_physical *physical, dvti_cuda_family family,
 										const char *function, const char *source,
 										dvti_cu_module *module) {
 	dvti_cuda_key key = dvti_cuda_key_of(physical->cc, family, source);
 	const dvti_cuda_image *image;
-	dvti_cu_result result = DVTI_CU_OK;
-	bool fresh;
-	int attempt;
-	for (attempt = 0; attempt < 2; attempt++) {
-		dvt_status status =
-			dvti_cuda_image_get(physical->cc, family, function, source, key, &image, &fresh);
+	dvti_cu_result result = DVTI_CU_INVALID_IMAGE;
+	dvt_status status;
+	image = dvti_cuda_image_cached(key);
+	if (image)
+		result = dvti_cuda_module(image, function, module);
+	if (dvti_cuda_image_refused(result)) { /* or missing */
+		dvti_cuda_image_forget(key);
+		status = dvti_cuda_image_compile(physical->cc, family, function, source, key, &image);
 		if (status != DVT_OK)
 			return status;
 		result = dvti_cuda_module(image, function, module);
-		if (result == DVTI_CU_OK)
-			return DVT_OK;
-		if (fresh || !dvti_cuda_image_refused(result))
-			break;
-		dvti_cuda_image_forget(key);
-		dvti_cuda_cache_drop(key);
 	}
+	if (result == DVTI_CU_OK)
+		return DVT_OK;
 	dvti_cuda_image_forget(key);
 	return dvti_cuda_fail(function, "cuModuleLoadDataEx", result);
 }
@@ -39335,18 +39360,57 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *fu
 	return DVT_OK;
 }
 
+static bool dvti_cuda_is_loaded(dvti_cuda_physical *physical, dvti_cuda_program program) {
+	bool loaded;
+	dvti_mutex_lock(&physical->lock);
+	loaded = dvti_cuda_find(physical, program, NULL) != NULL;
+	dvti_mutex_unlock(&physical->lock);
+	return loaded;
+}
+
+static bool dvti_cuda_is_cached(const dvti_cuda_physical *physical, dvti_cuda_program program) {
+	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
+	char *source = dvti_cuda_source(program);
+	double began;
+	bool cached;
+	if (!source)
+		return false;
+	dvti_mutex_lock(&registry->lock);
+	began = dvti_now();
+	cached = dvti_cuda_image_cached(dvti_cuda_key_of(physical->cc, program.family, source)) != NULL;
+	registry->stats.load_seconds += dvti_now() - began;
+	dvti_mutex_unlock(&registry->lock);
+	dvti_free(source);
+	return cached;
+}
+
+DVTI_FN bool dvti_cuda_has_exact(dvti_cuda_physical *physical, dvti_cuda_program program) {
+	static dvti_atomic compiles; /* 0: NVRTC was not needed yet, 1: it cannot, 2: it can */
+	if (dvti_atomic_load(&compiles) == 2)
+		return true;
+	if (dvti_cuda_forked()) /* the parent may have held the locks */
+		return false;
+	if (dvti_cuda_is_loaded(physical, program))
+		return true;
+	if (dvti_atomic_load(&compiles) == 0 && !dvti_cuda_is_cached(physical, program)) {
+		const bool can = dvti_nvrtc_major() >= 12;
+		if (!can)
+			dvti_log(DVT_LOG_INFO, "matrix products do without wgmma: it needs NVRTC 12.0 or newer "
+								   "to compile it");
+		dvti_atomic_store(&compiles, can ? 2 : 1);
+	}
+	return dvti_atomic_load(&compiles) != 1;
+}
+
 DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *function,
 									 dvti_cuda_program program) {
 	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
 	const dvti_cuda_image *image;
+	dvti_cuda_key key;
 	char *source;
 	double began, compiled;
-	dvt_status status;
-	bool known;
-	dvti_mutex_lock(&physical->lock);
-	known = dvti_cuda_find(physical, program, NULL) != NULL;
-	dvti_mutex_unlock(&physical->lock);
-	if (known)
+	dvt_status status = DVT_OK;
+	if (dvti_cuda_is_loaded(physical, program))
 		return DVT_OK;
 	source = dvti_cuda_source(program);
 	if (!source)
@@ -39354,9 +39418,10 @@ DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *f
 	dvti_mutex_lock(&registry->lock);
 	began = dvti_now();
 	compiled = registry->stats.compile_seconds;
-	status =
-		dvti_cuda_image_get(physical->cc, program.family, function, source,
-							dvti_cuda_key_of(physical->cc, program.family, source), &image, &known);
+	key = dvti_cuda_key_of(physical->cc, program.family, source);
+	if (!dvti_cuda_image_cached(key))
+		status =
+			dvti_cuda_image_compile(physical->cc, program.family, function, source, key, &image);
 	registry->stats.load_seconds +=
 		dvti_now() - began - (registry->stats.compile_seconds - compiled);
 	dvti_mutex_unlock(&registry->lock);
@@ -43694,23 +43759,24 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 								dvti_cuda_mm *plan) {
 	const dvti_cuda_mm_tile *tiles = dvti_cuda_mma_tiles;
 	const dvt_dtype dtype = launch->out[0].dtype;
-	bool a_along_k, b_along_k, wgmma;
+	bool a_along_k, b_along_k;
 	int64_t splits;
-	int tile;
+	int tile, n = DVTI_MMA_TILES;
 	if (!dvti_cuda_mma_serves(gpu, launch, plan, &a_along_k, &b_along_k))
 		return false;
-	wgmma = dvti_cuda_wgmma_serves(gpu, plan, dtype, a_along_k, b_along_k);
+	if (dvti_cuda_wgmma_serves(gpu, plan, dtype, a_along_k, b_along_k))
+		n = DVTI_LENGTH(dvti_cuda_mma_tiles);
 	/* Multiplications are 8 (TF32) or 16 times as fast as on CUDA cores, so a write costs that many
        more. */
-	tile = dvti_cuda_mm_choose(gpu, plan, tiles,
-							   wgmma ? DVTI_LENGTH(dvti_cuda_mma_tiles) : DVTI_MMA_TILES, INT64_MAX,
-							   256, &splits, &plan->time);
+	tile = dvti_cuda_mm_choose(gpu, plan, tiles, n, INT64_MAX, 256, &splits, &plan->time);
+	if (tile >= DVTI_MMA_TILES &&
+		!dvti_cuda_wgmma_use(gpu, plan, dtype, tile > DVTI_MMA_TILES, a_along_k, b_along_k))
+		tile = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_MMA_TILES, INT64_MAX, 256, &splits,
+								   &plan->time);
 	plan->time /= dtype == DVT_F32 ? 8 : 16;
 	dvti_cuda_mm_divide(plan, tiles[tile].rows, tiles[tile].cols, splits);
-	if (tile >= DVTI_MMA_TILES) {
-		dvti_cuda_wgmma_use(plan, dtype, tile > DVTI_MMA_TILES, a_along_k, b_along_k);
+	if (tile >= DVTI_MMA_TILES)
 		return true;
-	}
 	plan->program = DVTI_CUDA_PROGRAM(matmul_mma);
 	plan->program.variant =
 		(uint64_t)dtype | (uint64_t)tile << 4 | (uint64_t)a_along_k << 5 | (uint64_t)b_along_k << 6;
@@ -43824,11 +43890,9 @@ static dvti_cu_result dvti_cuda_mm_encode(const dvti_cuda_mm_side *side, bool al
 }
 
 /* ---- the choice ---- */
-/* NVRTC knows wgmma since 12.0, as drivers know tensor maps. It is asked last, because the first
-   call looks for it. */
+/* Drivers know tensor maps since 12.0. */
 static bool dvti_cuda_has_wgmma(const dvti_cuda_gpu *gpu) {
-	return dvti_cuda_physical_of(gpu)->cc == 90 && dvti_cuda()->cuTensorMapEncodeTiled &&
-		   dvti_nvrtc_major() != 11;
+	return dvti_cuda_physical_of(gpu)->cc == 90 && dvti_cuda()->cuTensorMapEncodeTiled;
 }
 
 DVTI_FN bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
@@ -43841,17 +43905,27 @@ DVTI_FN bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm
 		   dvti_cuda_mm_map_of(&b, b_along_k, plan->args.batches, &map) && dvti_cuda_has_wgmma(gpu);
 }
 
-DVTI_FN void dvti_cuda_wgmma_use(dvti_cuda_mm *plan, dvt_dtype dtype, bool wide, bool a_along_k,
-								 bool b_along_k) {
-	plan->program = DVTI_CUDA_PROGRAM(matmul_wgmma);
-	plan->program.variant = (uint64_t)dtype | (wide ? DVTI_WGMMA_WIDE : 0) |
-							(a_along_k ? DVTI_WGMMA_A_ALONG_K : 0) |
-							(b_along_k ? DVTI_WGMMA_B_ALONG_K : 0);
+/* Looks for the program last, because it may be on disk. */
+static bool dvti_cuda_wgmma_set(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, uint64_t variant) {
+	dvti_cuda_program program = DVTI_CUDA_PROGRAM(matmul_wgmma);
+	program.variant = variant;
+	if (!dvti_cuda_has_exact(gpu->physical, program))
+		return false;
+	plan->program = program;
 	plan->entry = "dvti_matmul_wgmma";
 	plan->threads = 384;
 	/* stages, results and barriers, as the kernel places them: 3 stages of 64 KiB, 4 of 48 or 6 of
        32 */
 	plan->shared = 192 * 1024 + 8 * 16 * 64 * 4 + 12 * 8;
+	return true;
+}
+
+DVTI_FN bool dvti_cuda_wgmma_use(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype,
+								 bool wide, bool a_along_k, bool b_along_k) {
+	return dvti_cuda_wgmma_set(gpu, plan,
+							   (uint64_t)dtype | (wide ? DVTI_WGMMA_WIDE : 0) |
+								   (a_along_k ? DVTI_WGMMA_A_ALONG_K : 0) |
+								   (b_along_k ? DVTI_WGMMA_B_ALONG_K : 0));
 }
 
 /* ---- copies of operands ---- */
@@ -43910,7 +43984,7 @@ static bool dvti_cuda_may_repack(const dvti_cuda_gpu *gpu, const dvti_launch *la
 								 const dvti_kmatmul *p) {
 	const int64_t most = INT32_MAX - 256;
 	const dvt_dtype dtype = launch->out[0].dtype;
-	return dvti_cuda_physical_of(gpu)->cc == 90 && !launch->lean &&
+	return dvti_cuda_has_wgmma(gpu) && !launch->lean &&
 		   (dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0])) &&
 		   p->k >= DVTI_PACK_LEAST_K && p->n <= most && p->m <= most && p->k <= most &&
 		   p->batches <= most / 2;
@@ -43937,6 +44011,7 @@ DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch 
 	const dvti_cuda_mm_tile tiles[] = {{128, 128, 1.3 * speed}, {128, 256, 1.6 * speed}},
 							in_parts[] = {{128, 128, speed / 3}};
 	dvti_cuda_mm packed = *plan;
+	uint64_t variant;
 	double bytes;
 	int64_t splits;
 	int tile;
@@ -43948,12 +44023,12 @@ DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch 
 	bytes = dvti_cuda_copied_bytes(&packed, dtype);
 	packed.time += bytes * (1 + 1.0 / packed.parts) * dvti_cuda_pack_byte / physical->processors +
 				   dvti_cuda_pack_launch * (2 * packed.parts - 1);
+	variant = (uint64_t)dtype | (tile == 1 ? DVTI_WGMMA_WIDE : 0) | DVTI_WGMMA_A_ALONG_K |
+			  DVTI_WGMMA_B_ALONG_K | DVTI_WGMMA_PACKED | (split ? DVTI_WGMMA_TWO_PARTS : 0);
 	if (packed.time >= plan->time || bytes > (double)physical->memory / 16 ||
-		!dvti_cuda_has_wgmma(gpu))
+		!dvti_cuda_wgmma_set(gpu, &packed, variant))
 		return false;
 	dvti_cuda_mm_divide(&packed, 128, tiles[tile].cols, splits);
-	dvti_cuda_wgmma_use(&packed, dtype, tile == 1, true, true);
-	packed.program.variant |= DVTI_WGMMA_PACKED | (split ? DVTI_WGMMA_TWO_PARTS : 0);
 	*plan = packed;
 	return true;
 }

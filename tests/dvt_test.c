@@ -1,6 +1,7 @@
 /* The harness: registration, checks, the closing line. */
 #include "dvt_test.h"
-#if defined(__linux__)
+#if !defined(_WIN32)
+#include <signal.h>
 #include <unistd.h>
 #endif
 #include <stdarg.h>
@@ -171,6 +172,39 @@ static int run_one(dvt_test *test, int verbose) {
     return failed_checks_of_test ? 1 : skip_reason ? 2 : 0;
 }
 
+/* ---- a run that a time limit ends says where it was ---- */
+#if !defined(_WIN32)
+static const char *volatile running = "no test";
+static pid_t own_process;
+
+/* A child that a test has forked ends as without this. */
+static void stopped(int number) {
+    static const char before[] = "stopped in ";
+    const char *name = running;
+    if (getpid() != own_process) {
+        signal(number, SIG_DFL);
+        raise(number);
+        return;
+    }
+    /* stdout may be locked: only write() is safe here */
+    if (write(1, before, sizeof before - 1) < 0 || write(1, name, strlen(name)) < 0 ||
+        write(1, "\n", 1) < 0)
+        _exit(1);
+    _exit(128 + number);
+}
+
+static void say_where_stopped(void) {
+    own_process = getpid();
+    if (signal(SIGTERM, stopped) == SIG_IGN)
+        signal(SIGTERM, SIG_IGN);
+}
+
+#define RUNNING(name) (running = (name))
+#else
+#define say_where_stopped() ((void)0)
+#define RUNNING(name) ((void)(name))
+#endif
+
 /* Tells whether a filter is a part of the test's name, or the name of its file, "test_core.c". */
 static int is_wanted(const dvt_test *test, char **filters, int n) {
     const char *slash = strrchr(test->file, '/'), *file = slash ? slash + 1 : test->file;
@@ -200,6 +234,7 @@ int main(int argc, char **argv) {
     if (access("/dev/shm", W_OK) == 0)
         setenv("TMPDIR", "/dev/shm", 0);
 #endif
+    say_where_stopped();
     dvt_set_log_level(DVT_LOG_OFF);
     printf("seed %llu\n", (unsigned long long)seed);
     for (test = first_test; test; test = test->next) {
@@ -209,6 +244,7 @@ int main(int argc, char **argv) {
             printf("%s\n", test->name);
         else {
             say_where(test, verbose, counts[0] + counts[1] + counts[2]);
+            RUNNING(test->name);
             counts[run_one(test, verbose)]++;
         }
     }

@@ -203,17 +203,12 @@ DVTI_FN bool dvti_nvrtc_find(int driver, char *why, size_t size) {
     return usable;
 }
 
-/* Remembers the answer, because plans of launches ask. */
 DVTI_FN int dvti_nvrtc_major(void) {
-    static dvti_atomic known; /* the answer + 1; 0: not asked yet */
     char why[600];
     int major = 0, minor = 0;
-    if (dvti_atomic_load(&known))
-        return (int)dvti_atomic_load(&known) - 1;
     if (!dvti_nvrtc_find(dvti_cuda_driver_version(), why, sizeof why) ||
         dvti_nvrtc_the_search.rtc.nvrtcVersion(&major, &minor) != 0)
         major = 0;
-    dvti_atomic_store(&known, (int64_t)major + 1);
     return major;
 }
 

@@ -5,8 +5,8 @@
    foreign file is a cache miss; it is compiled again and replaced.
 
    The directory is DEVTENSOR_CACHE_DIR, or devtensor under XDG_CACHE_HOME, ~/.cache or
-   %LOCALAPPDATA%. A directory that other users can write to is refused, because its content runs
-   on the GPU. A read-only directory is read. */
+   %LOCALAPPDATA%, or what a symbolic link of that name leads to. A directory that other users can
+   write to is refused, because its content runs on the GPU. A read-only directory is read. */
 #include "3_cuda/jit/dvt_cuda_jit.h"
 
 DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, dvti_cuda_family family, const char *source) {
@@ -38,10 +38,6 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
     (void)image;
 }
 
-DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key) {
-    (void)key;
-}
-
 DVTI_FN bool dvti_cuda_cache_any(void) {
     return false;
 }
@@ -63,7 +59,8 @@ typedef struct dvti_cache {
     bool ready;
     char directory[DVTI_CACHE_PATH]; /* "": none */
     int64_t most;                    /* limit in bytes */
-    int written;                     /* files since the size was last checked */
+    int64_t total;                   /* bytes found when it was last listed, and written since */
+    int written;                     /* files of this process */
 } dvti_cache;
 
 static dvti_cache dvti_the_cache;
@@ -95,6 +92,17 @@ static bool dvti_cache_choose(char *directory) {
     return directory[0] && strlen(directory) < DVTI_CACHE_PATH - 64;
 }
 
+/* Follows symbolic links once. The target is then checked and used, wherever the link points
+   later. */
+static bool dvti_cache_follow(char *directory) {
+    char *target = dvti_file_target(directory);
+    const bool fits = target && strlen(target) < DVTI_CACHE_PATH - 64;
+    if (fits)
+        snprintf(directory, DVTI_CACHE_PATH, "%s", target);
+    dvti_free(target);
+    return fits;
+}
+
 static const dvti_cache *dvti_cache_ready(void) {
     dvti_cache *cache = &dvti_the_cache;
     const char *size;
@@ -107,10 +115,11 @@ static const dvti_cache *dvti_cache_ready(void) {
             cache->most = dvti_parse_bytes(size);
         if (!dvti_env_int("DEVTENSOR_CACHE", 0, 1, 1) || !dvti_cache_choose(cache->directory))
             cache->directory[0] = 0;
-        else if (!dvti_private_directory(cache->directory)) {
+        else if (!dvti_cache_follow(cache->directory) ||
+                 !dvti_private_directory(cache->directory)) {
             dvti_log(DVT_LOG_INFO,
-                     "compiled kernels are not cached: %.300s cannot be created, or other users "
-                     "may write to it",
+                     "compiled kernels are not cached: %.300s is not a directory of this user, or "
+                     "other users may write to it",
                      cache->directory);
             cache->directory[0] = 0;
         }
@@ -166,15 +175,6 @@ DVTI_FN bool dvti_cuda_cache_read(dvti_cuda_key key, dvti_cuda_image *image) {
     return false;
 }
 
-DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key) {
-    const dvti_cache *cache = dvti_cache_ready();
-    char shard[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH];
-    if (!cache)
-        return;
-    dvti_cache_path(cache, key, shard, path);
-    remove(path);
-}
-
 static void dvti_cache_count(void *user, const char *name, int64_t bytes, int64_t changed,
                              bool directory) {
     (void)bytes;
@@ -217,7 +217,8 @@ static void dvti_cache_visit(void *user, const char *name, int64_t bytes, int64_
     }
 }
 
-static void dvti_cache_prune(const dvti_cache *cache) {
+/* Returns the bytes that remain. */
+static int64_t dvti_cache_prune(const dvti_cache *cache) {
     dvti_cache_walk walk;
     int64_t older = 0;
     int round;
@@ -229,16 +230,34 @@ static void dvti_cache_prune(const dvti_cache *cache) {
         walk.oldest = INT64_MAX;
         (void)dvti_private_list(cache->directory, dvti_cache_visit, &walk);
         if (walk.total <= cache->most)
-            return;
+            break;
         older = walk.oldest + (walk.newest - walk.oldest) / 2 + 1;
     }
+    return walk.total;
+}
+
+/* Lists the directory when this process knows of too many bytes, and from time to time, because
+   other processes write too. */
+static void dvti_cache_grown(const dvti_cache *cache, int64_t bytes) {
+    int64_t total;
+    bool check;
+    dvti_mutex_lock(&dvti_cache_lock);
+    total = dvti_the_cache.total += bytes;
+    check = dvti_the_cache.written++ % 64 == 0 || total > cache->most;
+    dvti_mutex_unlock(&dvti_cache_lock);
+    if (!check)
+        return;
+    total = dvti_cache_prune(cache);
+    dvti_mutex_lock(&dvti_cache_lock);
+    dvti_the_cache.total = total;
+    dvti_mutex_unlock(&dvti_cache_lock);
 }
 
 DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *image) {
     const dvti_cache *cache = dvti_cache_ready();
     char shard[DVTI_CACHE_PATH], path[DVTI_CACHE_PATH], *file;
     dvti_cache_head head;
-    bool full;
+    bool written;
     if (!cache)
         return;
     dvti_cache_path(cache, key, shard, path);
@@ -248,14 +267,11 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
     head = dvti_cache_head_of(key, image->bytes, image->size);
     memcpy(file, &head, sizeof head);
     memcpy(file + sizeof head, image->bytes, image->size);
-    if (dvti_private_directory(shard))
-        dvti_private_write(path, file, sizeof head + image->size);
+    written =
+        dvti_private_directory(shard) && dvti_private_write(path, file, sizeof head + image->size);
     dvti_free(file);
-    dvti_mutex_lock(&dvti_cache_lock);
-    full = dvti_the_cache.written++ % 64 == 0;
-    dvti_mutex_unlock(&dvti_cache_lock);
-    if (full)
-        dvti_cache_prune(cache);
+    if (written)
+        dvti_cache_grown(cache, (int64_t)(sizeof head + image->size));
 }
 
 #undef DVTI_CACHE_PATH

@@ -64,39 +64,50 @@ static void dvti_cuda_image_forget(dvti_cuda_key key) {
         }
 }
 
-/* The caller holds the lock. *fresh tells whether the image was compiled now. */
-static dvt_status dvti_cuda_image_get(int cc, dvti_cuda_family family, const char *function,
-                                      const char *source, dvti_cuda_key key,
-                                      const dvti_cuda_image **out, bool *fresh) {
+static bool dvti_cuda_images_grow(void) {
     dvti_cuda_registry *registry = &dvti_cuda_the_registry;
+    return dvti_grow((void **)&registry->kept, &registry->capacity, registry->n + 1,
+                     sizeof *registry->kept);
+}
+
+/* Returns the image from memory or from the disk; NULL: it has to be compiled. The caller holds the
+   lock. */
+static const dvti_cuda_image *dvti_cuda_image_cached(dvti_cuda_key key) {
+    dvti_cuda_registry *registry = &dvti_cuda_the_registry;
+    const dvti_cuda_image *known = dvti_cuda_image_known(key);
     dvti_cuda_kept one;
-    double began;
+    if (known)
+        return known;
+    one.key = key;
+    if (!dvti_cuda_images_grow() || !dvti_cuda_cache_read(key, &one.image))
+        return NULL;
+    registry->stats.from_disk++;
+    registry->kept[registry->n] = one;
+    return &registry->kept[registry->n++].image;
+}
+
+/* The caller holds the lock. */
+static dvt_status dvti_cuda_image_compile(int cc, dvti_cuda_family family, const char *function,
+                                          const char *source, dvti_cuda_key key,
+                                          const dvti_cuda_image **out) {
+    dvti_cuda_registry *registry = &dvti_cuda_the_registry;
+    const double began = dvti_now();
+    dvti_cuda_kept one;
     dvt_status status;
-    *fresh = false;
-    *out = dvti_cuda_image_known(key);
-    if (*out)
-        return DVT_OK;
-    if (!dvti_grow((void **)&registry->kept, &registry->capacity, registry->n + 1,
-                   sizeof *registry->kept))
+    if (!dvti_cuda_images_grow())
         return dvti_fail_memory(function, (int64_t)sizeof *registry->kept);
     one.key = key;
-    if (dvti_cuda_cache_read(key, &one.image))
-        registry->stats.from_disk++;
-    else {
-        began = dvti_now();
-        status = dvti_cuda_compile(cc, family, function, source, &one.image);
-        if (status != DVT_OK)
-            return status;
-        registry->stats.compiled++;
-        registry->stats.compile_seconds += dvti_now() - began;
-        if (dvti_listened()) {
-            dvti_event event = dvti_event_begin(DVTI_EVENT_COMPILE, function, dvt_cpu());
-            event.begin = began;
-            dvti_event_end(&event);
-        }
-        dvti_cuda_cache_write(key, &one.image);
-        *fresh = true;
+    status = dvti_cuda_compile(cc, family, function, source, &one.image);
+    if (status != DVT_OK)
+        return status;
+    registry->stats.compiled++;
+    registry->stats.compile_seconds += dvti_now() - began;
+    if (dvti_listened()) {
+        dvti_event event = dvti_event_begin(DVTI_EVENT_COMPILE, function, dvt_cpu());
+        event.begin = began;
+        dvti_event_end(&event);
     }
+    dvti_cuda_cache_write(key, &one.image);
     registry->kept[registry->n] = one;
     *out = &registry->kept[registry->n++].image;
     return DVT_OK;
@@ -125,28 +136,27 @@ static bool dvti_cuda_image_refused(dvti_cu_result result) {
            result == DVTI_CU_UNSUPPORTED_PTX;
 }
 
-/* Compiles an image again, once, if it came from the disk and the driver refuses it. */
+/* Compiles an image again, once, if it came from the disk and the driver refuses it. The file is
+   replaced only then: without NVRTC, nothing else could replace it. */
 static dvt_status dvti_cuda_load_source(dvti_cuda_physical *physical, dvti_cuda_family family,
                                         const char *function, const char *source,
                                         dvti_cu_module *module) {
     dvti_cuda_key key = dvti_cuda_key_of(physical->cc, family, source);
     const dvti_cuda_image *image;
-    dvti_cu_result result = DVTI_CU_OK;
-    bool fresh;
-    int attempt;
-    for (attempt = 0; attempt < 2; attempt++) {
-        dvt_status status =
-            dvti_cuda_image_get(physical->cc, family, function, source, key, &image, &fresh);
+    dvti_cu_result result = DVTI_CU_INVALID_IMAGE;
+    dvt_status status;
+    image = dvti_cuda_image_cached(key);
+    if (image)
+        result = dvti_cuda_module(image, function, module);
+    if (dvti_cuda_image_refused(result)) { /* or missing */
+        dvti_cuda_image_forget(key);
+        status = dvti_cuda_image_compile(physical->cc, family, function, source, key, &image);
         if (status != DVT_OK)
             return status;
         result = dvti_cuda_module(image, function, module);
-        if (result == DVTI_CU_OK)
-            return DVT_OK;
-        if (fresh || !dvti_cuda_image_refused(result))
-            break;
-        dvti_cuda_image_forget(key);
-        dvti_cuda_cache_drop(key);
     }
+    if (result == DVTI_CU_OK)
+        return DVT_OK;
     dvti_cuda_image_forget(key);
     return dvti_cuda_fail(function, "cuModuleLoadDataEx", result);
 }
@@ -236,18 +246,57 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *fu
     return DVT_OK;
 }
 
+static bool dvti_cuda_is_loaded(dvti_cuda_physical *physical, dvti_cuda_program program) {
+    bool loaded;
+    dvti_mutex_lock(&physical->lock);
+    loaded = dvti_cuda_find(physical, program, NULL) != NULL;
+    dvti_mutex_unlock(&physical->lock);
+    return loaded;
+}
+
+static bool dvti_cuda_is_cached(const dvti_cuda_physical *physical, dvti_cuda_program program) {
+    dvti_cuda_registry *registry = &dvti_cuda_the_registry;
+    char *source = dvti_cuda_source(program);
+    double began;
+    bool cached;
+    if (!source)
+        return false;
+    dvti_mutex_lock(&registry->lock);
+    began = dvti_now();
+    cached = dvti_cuda_image_cached(dvti_cuda_key_of(physical->cc, program.family, source)) != NULL;
+    registry->stats.load_seconds += dvti_now() - began;
+    dvti_mutex_unlock(&registry->lock);
+    dvti_free(source);
+    return cached;
+}
+
+DVTI_FN bool dvti_cuda_has_exact(dvti_cuda_physical *physical, dvti_cuda_program program) {
+    static dvti_atomic compiles; /* 0: NVRTC was not needed yet, 1: it cannot, 2: it can */
+    if (dvti_atomic_load(&compiles) == 2)
+        return true;
+    if (dvti_cuda_forked()) /* the parent may have held the locks */
+        return false;
+    if (dvti_cuda_is_loaded(physical, program))
+        return true;
+    if (dvti_atomic_load(&compiles) == 0 && !dvti_cuda_is_cached(physical, program)) {
+        const bool can = dvti_nvrtc_major() >= 12;
+        if (!can)
+            dvti_log(DVT_LOG_INFO, "matrix products do without wgmma: it needs NVRTC 12.0 or newer "
+                                   "to compile it");
+        dvti_atomic_store(&compiles, can ? 2 : 1);
+    }
+    return dvti_atomic_load(&compiles) != 1;
+}
+
 DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *function,
                                      dvti_cuda_program program) {
     dvti_cuda_registry *registry = &dvti_cuda_the_registry;
     const dvti_cuda_image *image;
+    dvti_cuda_key key;
     char *source;
     double began, compiled;
-    dvt_status status;
-    bool known;
-    dvti_mutex_lock(&physical->lock);
-    known = dvti_cuda_find(physical, program, NULL) != NULL;
-    dvti_mutex_unlock(&physical->lock);
-    if (known)
+    dvt_status status = DVT_OK;
+    if (dvti_cuda_is_loaded(physical, program))
         return DVT_OK;
     source = dvti_cuda_source(program);
     if (!source)
@@ -255,9 +304,10 @@ DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *f
     dvti_mutex_lock(&registry->lock);
     began = dvti_now();
     compiled = registry->stats.compile_seconds;
-    status =
-        dvti_cuda_image_get(physical->cc, program.family, function, source,
-                            dvti_cuda_key_of(physical->cc, program.family, source), &image, &known);
+    key = dvti_cuda_key_of(physical->cc, program.family, source);
+    if (!dvti_cuda_image_cached(key))
+        status =
+            dvti_cuda_image_compile(physical->cc, program.family, function, source, key, &image);
     registry->stats.load_seconds +=
         dvti_now() - began - (registry->stats.compile_seconds - compiled);
     dvti_mutex_unlock(&registry->lock);

@@ -34,8 +34,7 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char
 /* ---- the disk cache: its failures are not errors ---- */
 /* Returns false when the entry is missing or not trusted. */
 DVTI_FN bool dvti_cuda_cache_read(dvti_cuda_key key, dvti_cuda_image *image);
+/* Writes the entry, or replaces it. */
 DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *image);
-/* Removes an entry that the driver refused. */
-DVTI_FN void dvti_cuda_cache_drop(dvti_cuda_key key);
 
 #endif

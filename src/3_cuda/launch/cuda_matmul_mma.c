@@ -44,23 +44,24 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
                                 dvti_cuda_mm *plan) {
     const dvti_cuda_mm_tile *tiles = dvti_cuda_mma_tiles;
     const dvt_dtype dtype = launch->out[0].dtype;
-    bool a_along_k, b_along_k, wgmma;
+    bool a_along_k, b_along_k;
     int64_t splits;
-    int tile;
+    int tile, n = DVTI_MMA_TILES;
     if (!dvti_cuda_mma_serves(gpu, launch, plan, &a_along_k, &b_along_k))
         return false;
-    wgmma = dvti_cuda_wgmma_serves(gpu, plan, dtype, a_along_k, b_along_k);
+    if (dvti_cuda_wgmma_serves(gpu, plan, dtype, a_along_k, b_along_k))
+        n = DVTI_LENGTH(dvti_cuda_mma_tiles);
     /* Multiplications are 8 (TF32) or 16 times as fast as on CUDA cores, so a write costs that many
        more. */
-    tile = dvti_cuda_mm_choose(gpu, plan, tiles,
-                               wgmma ? DVTI_LENGTH(dvti_cuda_mma_tiles) : DVTI_MMA_TILES, INT64_MAX,
-                               256, &splits, &plan->time);
+    tile = dvti_cuda_mm_choose(gpu, plan, tiles, n, INT64_MAX, 256, &splits, &plan->time);
+    if (tile >= DVTI_MMA_TILES &&
+        !dvti_cuda_wgmma_use(gpu, plan, dtype, tile > DVTI_MMA_TILES, a_along_k, b_along_k))
+        tile = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_MMA_TILES, INT64_MAX, 256, &splits,
+                                   &plan->time);
     plan->time /= dtype == DVT_F32 ? 8 : 16;
     dvti_cuda_mm_divide(plan, tiles[tile].rows, tiles[tile].cols, splits);
-    if (tile >= DVTI_MMA_TILES) {
-        dvti_cuda_wgmma_use(plan, dtype, tile > DVTI_MMA_TILES, a_along_k, b_along_k);
+    if (tile >= DVTI_MMA_TILES)
         return true;
-    }
     plan->program = DVTI_CUDA_PROGRAM(matmul_mma);
     plan->program.variant =
         (uint64_t)dtype | (uint64_t)tile << 4 | (uint64_t)a_along_k << 5 | (uint64_t)b_along_k << 6;

@@ -98,11 +98,9 @@ static dvti_cu_result dvti_cuda_mm_encode(const dvti_cuda_mm_side *side, bool al
 }
 
 /* ---- the choice ---- */
-/* NVRTC knows wgmma since 12.0, as drivers know tensor maps. It is asked last, because the first
-   call looks for it. */
+/* Drivers know tensor maps since 12.0. */
 static bool dvti_cuda_has_wgmma(const dvti_cuda_gpu *gpu) {
-    return dvti_cuda_physical_of(gpu)->cc == 90 && dvti_cuda()->cuTensorMapEncodeTiled &&
-           dvti_nvrtc_major() != 11;
+    return dvti_cuda_physical_of(gpu)->cc == 90 && dvti_cuda()->cuTensorMapEncodeTiled;
 }
 
 DVTI_FN bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
@@ -115,17 +113,27 @@ DVTI_FN bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm
            dvti_cuda_mm_map_of(&b, b_along_k, plan->args.batches, &map) && dvti_cuda_has_wgmma(gpu);
 }
 
-DVTI_FN void dvti_cuda_wgmma_use(dvti_cuda_mm *plan, dvt_dtype dtype, bool wide, bool a_along_k,
-                                 bool b_along_k) {
-    plan->program = DVTI_CUDA_PROGRAM(matmul_wgmma);
-    plan->program.variant = (uint64_t)dtype | (wide ? DVTI_WGMMA_WIDE : 0) |
-                            (a_along_k ? DVTI_WGMMA_A_ALONG_K : 0) |
-                            (b_along_k ? DVTI_WGMMA_B_ALONG_K : 0);
+/* Looks for the program last, because it may be on disk. */
+static bool dvti_cuda_wgmma_set(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, uint64_t variant) {
+    dvti_cuda_program program = DVTI_CUDA_PROGRAM(matmul_wgmma);
+    program.variant = variant;
+    if (!dvti_cuda_has_exact(gpu->physical, program))
+        return false;
+    plan->program = program;
     plan->entry = "dvti_matmul_wgmma";
     plan->threads = 384;
     /* stages, results and barriers, as the kernel places them: 3 stages of 64 KiB, 4 of 48 or 6 of
        32 */
     plan->shared = 192 * 1024 + 8 * 16 * 64 * 4 + 12 * 8;
+    return true;
+}
+
+DVTI_FN bool dvti_cuda_wgmma_use(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype,
+                                 bool wide, bool a_along_k, bool b_along_k) {
+    return dvti_cuda_wgmma_set(gpu, plan,
+                               (uint64_t)dtype | (wide ? DVTI_WGMMA_WIDE : 0) |
+                                   (a_along_k ? DVTI_WGMMA_A_ALONG_K : 0) |
+                                   (b_along_k ? DVTI_WGMMA_B_ALONG_K : 0));
 }
 
 /* ---- copies of operands ---- */
@@ -184,7 +192,7 @@ static bool dvti_cuda_may_repack(const dvti_cuda_gpu *gpu, const dvti_launch *la
                                  const dvti_kmatmul *p) {
     const int64_t most = INT32_MAX - 256;
     const dvt_dtype dtype = launch->out[0].dtype;
-    return dvti_cuda_physical_of(gpu)->cc == 90 && !launch->lean &&
+    return dvti_cuda_has_wgmma(gpu) && !launch->lean &&
            (dtype == DVT_F16 || dtype == DVT_BF16 || (dtype == DVT_F32 && launch->i[0])) &&
            p->k >= DVTI_PACK_LEAST_K && p->n <= most && p->m <= most && p->k <= most &&
            p->batches <= most / 2;
@@ -211,6 +219,7 @@ DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch 
     const dvti_cuda_mm_tile tiles[] = {{128, 128, 1.3 * speed}, {128, 256, 1.6 * speed}},
                             in_parts[] = {{128, 128, speed / 3}};
     dvti_cuda_mm packed = *plan;
+    uint64_t variant;
     double bytes;
     int64_t splits;
     int tile;
@@ -222,12 +231,12 @@ DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch 
     bytes = dvti_cuda_copied_bytes(&packed, dtype);
     packed.time += bytes * (1 + 1.0 / packed.parts) * dvti_cuda_pack_byte / physical->processors +
                    dvti_cuda_pack_launch * (2 * packed.parts - 1);
+    variant = (uint64_t)dtype | (tile == 1 ? DVTI_WGMMA_WIDE : 0) | DVTI_WGMMA_A_ALONG_K |
+              DVTI_WGMMA_B_ALONG_K | DVTI_WGMMA_PACKED | (split ? DVTI_WGMMA_TWO_PARTS : 0);
     if (packed.time >= plan->time || bytes > (double)physical->memory / 16 ||
-        !dvti_cuda_has_wgmma(gpu))
+        !dvti_cuda_wgmma_set(gpu, &packed, variant))
         return false;
     dvti_cuda_mm_divide(&packed, 128, tiles[tile].cols, splits);
-    dvti_cuda_wgmma_use(&packed, dtype, tile == 1, true, true);
-    packed.program.variant |= DVTI_WGMMA_PACKED | (split ? DVTI_WGMMA_TWO_PARTS : 0);
     *plan = packed;
     return true;
 }

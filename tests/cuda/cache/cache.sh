@@ -64,6 +64,21 @@ rm "$entry"; mkdir "$entry"
 says 'a directory in its place' "$compiled"
 rmdir "$entry" 2>/dev/null
 
+# An image that the driver refuses (CUDA_ERROR_NO_BINARY_FOR_GPU) is compiled again, and its file
+# replaced, if there is a compiler.
+fresh
+if [ -n "$ON_GPU" ]; then skip 'an image that the driver refuses' 'needs the simulated driver'; else
+    env DEVTENSOR_CACHE_DIR="$cache" DEVTENSOR_NVRTC_PATH=/nowhere \
+        SIMCUDA_FAIL=cuModuleLoadDataEx@1=209 "$program" >"$work/said" 2>&1
+    grep -q '^failed: .*DEVTENSOR_NVRTC_PATH' "$work/said" && pass ||
+        fail 'a refused image without NVRTC' "$(cat "$work/said")"
+    says 'a refused image is kept without NVRTC' "$found" DEVTENSOR_NVRTC_PATH=/nowhere
+    says 'a refused image is compiled again' 'compiled 1, from disk 1' \
+        SIMCUDA_FAIL=cuModuleLoadDataEx@1=209
+    [ "$entry" -nt "$work/said" ] && pass || fail 'the file of a refused image is replaced'
+    says 'a replaced image is valid' "$found"
+fi
+
 fresh
 chmod 500 "$cache" "$(dirname "$entry")"
 says 'a read-only cache is read' "$found"
@@ -81,8 +96,17 @@ says 'a subdirectory that others can write to' "$compiled"
 chmod 700 "$(dirname "$entry")"; chmod 666 "$entry"
 says 'a file that others can write to' "$compiled"
 fresh
-mv "$cache" "$work/elsewhere"; ln -s "$work/elsewhere" "$cache"
-says 'a directory behind a link' "$compiled"
+mv "$cache" "$work/elsewhere"; ln -s elsewhere "$cache"
+says 'a directory behind a link' "$found"
+mv "$cache" "$work/link"; ln -s link "$cache"
+says 'a directory behind two links' "$found"
+chmod 777 "$work/elsewhere"
+says 'a directory behind a link that others can write to' "$compiled"
+rm "$cache" "$work/link"; rm -rf "$work/elsewhere"; ln -s elsewhere "$cache"
+says 'a link to a directory that is missing' "$compiled"
+says 'a link to a directory that was created' "$found"
+rm "$cache"; ln -s cache "$cache"
+says 'a link to itself' "$compiled"
 rm "$cache"; rm -rf "$work/elsewhere"
 fresh
 mv "$entry" "$work/moved"; ln -s "$work/moved" "$entry"
@@ -133,6 +157,13 @@ says 'entries above the size limit are removed' "$compiled" DEVTENSOR_CACHE_SIZE
     DEVTENSOR_CACHE=1 DEVTENSOR_CACHE_DIR="$work/small"
 [ -z "$(find "$work/small" -type f)" ] && pass ||
     fail 'the oldest entries are removed' "$(find "$work/small" -type f)"
+# Four kernels of one process, where two fit.
+rm -rf "$work/small"
+most=$(($(wc -c <"$entry") * 5 / 2))
+says 'entries of one process above the size limit' 'compiled 4, from disk 0' OWN=7,7.0,7.00,7.000 \
+    DEVTENSOR_CACHE_SIZE=$most DEVTENSOR_CACHE_DIR="$work/small"
+size=$(find "$work/small" -type f -exec cat {} + | wc -c)
+[ "$size" -le "$most" ] && pass || fail 'the size limit' "$size bytes, expected at most $most"
 cache=
 says 'no home' "$compiled" HOME=
 says 'a home that does not exist' "$compiled" HOME=/nowhere/at/all

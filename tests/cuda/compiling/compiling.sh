@@ -3,6 +3,7 @@
 # locked during a compilation would never be free: the program would not end. With a double that
 # does not wait, programs.c counts the programs of LeNet's first step. Then runs order.c on the
 # simulated driver: what is queued during a compilation must not hide the kernel from waits.
+# product.c runs there with NVRTC 11 and without NVRTC, which have no wgmma.
 # Environment: BUILD, LIBRARY_BUILD, CC, LIBRARY, LIBS, SIM (the directory of the simulated driver).
 . tests/lib.sh
 : "${CC:=cc}" "${LIBS:=-lm -ldl -lpthread}" "${LIBRARY:=$LIBRARY_BUILD/devtensor.o}" \
@@ -45,4 +46,44 @@ code=$?
 if [ "$code-$said" = 0-ok ]; then pass; else
     fail "the order of work after a compilation" "exit code $code: $said"
 fi
+
+# ---- products of compute capability 9.0 with other NVRTCs, and with a cache ----
+try "NVRTC 11 compiles" $CC -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC -DMAJOR=11 \
+    tests/cuda/compiling/pausing_nvrtc.c -o "$work/libnvrtc11.so" $LIBS
+try "noticed_nvrtc.c compiles" $CC -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC \
+    tests/cuda/compiling/noticed_nvrtc.c -o "$work/libnoticed.so"
+try "product.c compiles" $CC -std=gnu11 -O1 -I. tests/cuda/compiling/product.c $LIBRARY \
+    -o "$work/product" $LIBS
+rm -rf "$work/wgmma" "$work/mma" "$work/none" "$work/sources"
+mkdir -p "$work/sources"
+# With neither a cache nor NVRTC there is no gpu(0).
+(umask 077 && mkdir -p "$work/none/00")
+product() { # NAME, CACHE, NVRTC, what is said
+    said=$(umask 077 && env LD_LIBRARY_PATH="$SIM" SIMCUDA_CC=90 \
+        SIMCUDA_CACHE="$PWD/$work/modules" DEVTENSOR_CACHE=1 \
+        DEVTENSOR_CACHE_DIR="$PWD/$work/$2" DEVTENSOR_NVRTC_PATH="$3" \
+        DEVTENSOR_JIT_DUMP="$PWD/$work/sources" PAUSING_NVRTC_REAL=libnvrtc.so.12 \
+        timeout 300 "$work/product" 2>&1)
+    if [ "$said" = "$4" ]; then pass; else fail "$1" "said '$said', expected '$4'"; fi
+}
+compiled() { # NAME, PATTERN: the one source that was compiled since the last call has it
+    if [ "$(cat "$work"/sources/*.cu | grep -c "$2")" -gt 0 ] &&
+        [ "$(ls "$work/sources" | wc -l)" = 1 ]; then pass; else
+        fail "$1" "compiled $(ls "$work/sources")"
+    fi
+    rm -f "$work"/sources/*
+}
+product "a product by wgmma" wgmma libnvrtc.so.12 "compiled 1, from disk 0"
+compiled "a product by wgmma" wgmma.mma_async
+product "a full cache: NVRTC is not opened" wgmma "$PWD/$work/libnoticed.so" \
+    "compiled 0, from disk 1"
+product "an opened NVRTC is noticed" none "$PWD/$work/libnoticed.so" \
+    "NVRTC was opened
+DVT_ERR_NO_COMPILER"
+product "a product with NVRTC 11" mma "$PWD/$work/libnvrtc11.so" "compiled 1, from disk 0"
+compiled "a product with NVRTC 11" mma.sync
+product "wgmma of the cache with NVRTC 11" wgmma "$PWD/$work/libnvrtc11.so" \
+    "compiled 0, from disk 1"
+product "mma.sync of the cache without NVRTC" mma /nowhere "compiled 0, from disk 1"
+product "a cache without the program, and no NVRTC" none /nowhere DVT_ERR_NO_COMPILER
 finish

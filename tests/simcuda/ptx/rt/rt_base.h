@@ -22,7 +22,10 @@ typedef __int128 s128;
 typedef float f32;
 typedef double f64;
 
-#define INL static inline __attribute__((always_inline, unused))
+/* Not always_inline: a module is compiled once and runs briefly. Left to decide, the C compiler
+   takes a third less time (6.2 instead of 9.9 s for 20 modules of reductions). Modules run no
+   slower. */
+#define INL static inline __attribute__((unused))
 #define FAR static __attribute__((noinline, unused))
 
 /* The rounding modifiers .rn .rz .rm .rp, and .rna: nearest, ties away from zero. */
