@@ -30012,8 +30012,7 @@ DVTI_FN void dvti_cuda_add_matmul_pack(dvti_text *text);
 DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
 									   const char *entry, dvti_cu_function *out);
 /* Returns whether this GPU can have a program of dvti_cuda_exact: it is loaded or in a cache, or
-   NVRTC can compile it, since 12.0. Looks for NVRTC only if the program is in no cache. After NVRTC
-   has been missed once, only loaded programs count. */
+   NVRTC can compile it, since 12.0. Looks for NVRTC only if the program is in no cache. */
 DVTI_FN bool dvti_cuda_has_exact(dvti_cuda_physical *physical, dvti_cuda_program program);
 /* Compiles the program, or reads it from the disk cache. Takes seconds: hold no lock of a gpu(i),
    which other threads need to release memory. */
@@ -39384,22 +39383,36 @@ static bool dvti_cuda_is_cached(const dvti_cuda_physical *physical, dvti_cuda_pr
 	return cached;
 }
 
+/* Remembers the answer for each variant. So a launch, which plans again with its GPU's lock held,
+   does not wait for a program that another thread compiles. */
+static bool dvti_cuda_was_cached(const dvti_cuda_physical *physical, dvti_cuda_program program) {
+	static dvti_atomic known[31]; /* 2 * (variant + 1) + answer; 0: none */
+	dvti_atomic *slot = &known[program.variant % 31];
+	const int64_t asked = 2 * ((int64_t)program.variant + 1), answer = dvti_atomic_load(slot);
+	bool cached;
+	if (answer == asked || answer == asked + 1)
+		return answer != asked;
+	cached = dvti_cuda_is_cached(physical, program);
+	dvti_atomic_store(slot, asked + cached);
+	return cached;
+}
+
 DVTI_FN bool dvti_cuda_has_exact(dvti_cuda_physical *physical, dvti_cuda_program program) {
 	static dvti_atomic compiles; /* 0: NVRTC was not needed yet, 1: it cannot, 2: it can */
 	if (dvti_atomic_load(&compiles) == 2)
 		return true;
 	if (dvti_cuda_forked()) /* the parent may have held the locks */
 		return false;
-	if (dvti_cuda_is_loaded(physical, program))
+	if (dvti_cuda_is_loaded(physical, program) || dvti_cuda_was_cached(physical, program))
 		return true;
-	if (dvti_atomic_load(&compiles) == 0 && !dvti_cuda_is_cached(physical, program)) {
+	if (dvti_atomic_load(&compiles) == 0) {
 		const bool can = dvti_nvrtc_major() >= 12;
 		if (!can)
 			dvti_log(DVT_LOG_INFO, "matrix products do without wgmma: it needs NVRTC 12.0 or newer "
 								   "to compile it");
 		dvti_atomic_store(&compiles, can ? 2 : 1);
 	}
-	return dvti_atomic_load(&compiles) != 1;
+	return dvti_atomic_load(&compiles) == 2;
 }
 
 DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *function,
