@@ -59,12 +59,12 @@ static bool fill_training(row *r) {
     r->net = (dvt_block *)dvt_retain(lenet());
     must(dvt_block_initialize(r->net, dvt_init_xavier(), devices) == DVT_OK, "initializing");
     r->trainer = new_trainer(r);
-    r->in[0] = dvt_uniform(-1, 1, DVT_SHAPE(batch, 1, 28, 28), DVT_F32, dvt_gpu(0));
+    r->in[0] = dvt_uniform(-1, 1, DVT_SHAPE(batch, 1, 28, 28), DVT_F32, ctx);
     r->in[1] = dvt_empty(DVT_SHAPE(batch), DVT_I32, dvt_cpu());
     must(r->in[0] && r->in[1], "the batch");
     for (i = 0; i < batch; i++)
         ((int32_t *)dvt_data(r->in[1]))[i] = (int32_t)(i % 10);
-    r->in[0] = (dvt_array *)dvt_retain(dvt_copyto(r->in[0], ctx));
+    r->in[0] = (dvt_array *)dvt_retain(r->in[0]);
     r->in[1] = (dvt_array *)dvt_retain(dvt_copyto(r->in[1], ctx));
     return r->in[0] && r->in[1];
 }
