@@ -31,6 +31,7 @@ typedef struct lt_heuristic {
 
 #define DRIVER_TABLE(X)                                                                            \
     X(cuInit, (unsigned flags))                                                                    \
+    X(cuDriverGetVersion, (int *version))                                                          \
     X(cuDeviceGet, (int *device, int ordinal))                                                     \
     X(cuDevicePrimaryCtxRetain, (void **context, int device))                                      \
     X(cuCtxPushCurrent_v2, (void *context))                                                        \
@@ -130,19 +131,27 @@ static bool driver_open(void) {
            driver.cuCtxPushCurrent_v2(context) == 0;
 }
 
-/* Opens the libraries in BENCH_CUBLAS_PATH, a directory, or those that the loader finds. */
+#define NEWEST_CUBLAS 13
+
+/* Opens a library in BENCH_CUBLAS_PATH, a directory, or where the loader finds it. The version of
+   the driver comes first, then older ones, then newer ones, which may not start. */
 static void *cublas_library(const char *name) {
     static const char *const places[] = {"", "/usr/local/cuda/lib64/", NULL};
     const char *folder = getenv("BENCH_CUBLAS_PATH");
     void *library = NULL;
     char path[600];
-    int major, i;
-    for (major = 13; major >= 11 && !library; major--)
+    int version = 0, tried, i;
+    if (driver.cuDriverGetVersion(&version) != 0 || version / 1000 > NEWEST_CUBLAS)
+        version = NEWEST_CUBLAS * 1000;
+    for (tried = 0; tried <= NEWEST_CUBLAS - 11 && !library; tried++) {
+        int older = version / 1000 - tried; /* below 11: a newer one instead */
+        int major = older >= 11 ? older : version / 1000 + 11 - older;
         for (i = folder ? -1 : 0; !library && (folder ? i < 0 : places[i] != NULL); i++) {
             snprintf(path, sizeof path, "%s%s%s.so.%d", folder ? folder : places[i],
                      folder ? "/" : "", name, major);
             library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         }
+    }
     return library;
 }
 
