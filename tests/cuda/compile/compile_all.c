@@ -157,6 +157,7 @@ static void make_gpu(int arch, const char *suffix) {
 static void make_driver(void) {
     dvti_cuda_state *state = &dvti_cuda_the_state;
     state->tried = state->usable = true;
+    state->process = dvti_process_id();
     state->version = INT_MAX; /* newer than every NVRTC */
     state->driver.cuModuleLoadDataEx = accept_module;
     state->driver.cuModuleGetFunction = accept_function;
