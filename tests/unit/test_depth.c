@@ -23,11 +23,14 @@ static void in_thread_of(size_t kilobytes, void (*body)(void)) {
     pthread_attr_t attributes;
     pthread_t thread;
     size_t size = kilobytes << 10;
+    bool started;
     pthread_attr_init(&attributes);
     while (pthread_attr_setstacksize(&attributes, size) != 0 && size < 1 << 20)
         size *= 2;
-    CHECK(pthread_create(&thread, &attributes, run, &body) == 0);
-    pthread_join(thread, NULL);
+    started = pthread_create(&thread, &attributes, run, &body) == 0;
+    CHECK(started);
+    if (started)
+        pthread_join(thread, NULL);
     pthread_attr_destroy(&attributes);
 #else
     (void)kilobytes;
