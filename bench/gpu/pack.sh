@@ -48,7 +48,7 @@ built() { # DIRECTORY COMPILER
 if [ -z "$PROGRAMS" ]; then
     PROGRAMS=build/gpu-programs
     if ! zig || ! built $PROGRAMS "$PWD/build/gpu-programs/cc"; then
-        echo "built by $CC: without the Python package ziglang"
+        echo "no compiler for glibc 2.17 (the Python package ziglang); $CC builds the programs"
         PROGRAMS=$BUILD
         built "$BUILD" "$CC" || exit 1
     fi
@@ -93,7 +93,7 @@ rm -rf "$PACK/driver" "$PACK/lines"
 count=$(find "$PACK/kernels" -type f | wc -l)
 [ "$count" -gt 0 ] || { echo "pack.sh: no kernel was compiled; is NVRTC here?"; exit 1; }
 if [ "$ARCH" = 90 ] && grep -q 'k=4096 dtype=bf16' "$ROWS" &&
-    ! grep -qrl dvti_matmul_wgmma "$PACK/kernels"; then
+    ! grep -qr dvti_matmul_wgmma "$PACK/kernels"; then
     echo "pack.sh: no kernel with wgmma was compiled for compute capability 90"
     exit 1
 fi

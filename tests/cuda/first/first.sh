@@ -86,26 +86,21 @@ has_line '"step": "smoke-matmul", "state": "running"'
 has_line '"row": "mm m=33 n=17 k=20 dtype=f32", "who": "devtensor".*"right": null'
 has_line '"kind": "kernels", "step": "rows", "compiled": [0-9]'
 
-# A peer whose calls fail leaves the row, under its own name; ours is measured.
+# A cuBLAS that fails or computes one element wrong has its own line; ours is measured.
 mkdir -p "$work/broken"
-try "a cuBLAS that fails" $CC -std=gnu11 -O1 -I. -DFAILS -shared -fPIC "$here/cublas_double.c" \
-    -o "$work/broken/libcublas.so.13" -ldl
-printf 'mm m=33 n=17 k=20 dtype=f32 | cublas | 1e-5 | 0.80 cublas\n' >"$work/peer.txt"
-BENCH_CUBLAS_PATH=$work/broken "$work/pack/ours" "$work/peer.txt" "$work/peer.jsonl" --samples 3 \
-    >"$work/said" 2>&1
-grep -q '"who": "cublas", "failed": "cublasGemmEx returned 13"' "$work/peer.jsonl" &&
-    grep -q '"who": "devtensor".*"right": true' "$work/peer.jsonl" && pass ||
-    fail "a peer that fails" "$(cat "$work/peer.jsonl")"
-
-# One wrong element of a product is found.
-try "a cuBLAS with a wrong element" $CC -std=gnu11 -O1 -I. -DWRONG -shared -fPIC \
-    "$here/cublas_double.c" -o "$work/broken/libcublas.so.13" -ldl
-printf 'mm m=133 n=117 k=70 dtype=f32 | cublas | 1e-5 | 0.80 cublas\n' >"$work/wrong.txt"
-BENCH_CUBLAS_PATH=$work/broken "$work/pack/ours" "$work/wrong.txt" "$work/wrong.jsonl" --samples 3 \
-    >"$work/said" 2>&1
-grep -q '"who": "cublas".*"right": false' "$work/wrong.jsonl" &&
-    grep -q '"who": "devtensor".*"right": true' "$work/wrong.jsonl" && pass ||
-    fail "a wrong element" "$(cat "$work/wrong.jsonl")"
+broken_cublas() { # MACRO PATTERN: of the line of cuBLAS
+    try "a cuBLAS that $1" $CC -std=gnu11 -O1 -I. -D"$1" -shared -fPIC "$here/cublas_double.c" \
+        -o "$work/broken/libcublas.so.13" -ldl
+    printf 'mm m=133 n=117 k=70 dtype=f32 | cublas | 1e-5 | 0.80 cublas\n' >"$work/peer.txt"
+    rm -f "$work/peer.jsonl"
+    BENCH_CUBLAS_PATH=$work/broken "$work/pack/ours" "$work/peer.txt" "$work/peer.jsonl" \
+        --samples 3 >"$work/said" 2>&1
+    grep -q "\"who\": \"cublas\".*$2" "$work/peer.jsonl" &&
+        grep -q '"who": "devtensor".*"right": true' "$work/peer.jsonl" && pass ||
+        fail "a cuBLAS that $1" "$(cat "$work/peer.jsonl")"
+}
+broken_cublas FAILS '"failed": "cublasGemmEx returned 13"'
+broken_cublas ERRS '"right": false'
 
 # A call that is killed leaves no process behind, and its line says which step was running.
 if setpriv --pdeathsig KILL true 2>/dev/null; then
