@@ -4540,6 +4540,21 @@ DVTI_FN char *dvti_strdup(const char *text);
 DVTI_FN bool dvti_mul(int64_t a, int64_t b, int64_t *out);
 DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out);
 
+/* Returns the position of the highest set bit of x > 0, which is log2(x) rounded down. */
+static inline int dvti_highest_bit(uint64_t x) {
+#if defined(__GNUC__) || defined(__clang__)
+	return 63 - __builtin_clzll(x);
+#else
+	int bit = 0, step;
+	for (step = 32; step; step /= 2)
+		if (x >> step) {
+			x >>= step;
+			bit += step;
+		}
+	return bit;
+#endif
+}
+
 /* ---- errors ---- */
 /* Keeps the first failure of this thread, logs it and returns the code. The sentence names the
    function, the value given, the value expected, and what to do. */
@@ -6672,15 +6687,10 @@ DVTI_FN void dvti_heap_stats(dvti_heap *heap, dvt_memory_stats *out);
    power of two. */
 static int dvti_heap_bin_of(int64_t bytes) {
 	uint64_t last = (uint64_t)(DVTI_MAX(bytes, 1) - 1) / DVTI_HEAP_LINE;
-	int shift = 0;
+	int shift;
 	if (last < 16)
 		return (int)last;
-#if defined(__GNUC__) || defined(__clang__)
-	shift = 60 - __builtin_clzll(last);
-#else
-	while (last >> shift >= 16)
-		shift++;
-#endif
+	shift = dvti_highest_bit(last) - 3;
 	return 8 + shift * 8 + (int)(last >> shift) - 8;
 }
 
@@ -10531,8 +10541,8 @@ typedef struct dvti_devices {
 	bool ready;
 	dvti_device cpu;
 	dvti_device gpu[DVT_MAX_GPUS];
-	bool open[DVT_MAX_GPUS];
-	int n_virtual; /* 0: the GPUs of the machine */
+	dvti_atomic open[DVT_MAX_GPUS]; /* changed with the lock held */
+	int n_virtual;                  /* 0: the GPUs of the machine */
 	int64_t virtual_bytes;
 } dvti_devices;
 
@@ -10594,13 +10604,15 @@ static const dvti_backend_kind *dvti_kind_of_cpu(void) {
 
 static dvt_status dvti_devices_open(const dvti_backend_kind *kind, dvti_device *device, dvt_ctx ctx,
 									int index, int64_t limit) {
-	memset(device, 0, sizeof *device);
 	if (!kind)
 		return dvti_fail(DVT_ERR_NOT_BUILT, "%s: this build has no backend for it; use dvt_cpu()",
 						 dvt_ctx_name(ctx));
+	device->backend = NULL;
 	device->kind = kind;
 	device->ctx = ctx;
+	device->impl = NULL;
 	device->limit = limit;
+	device->used = device->peak = 0; /* dvti_gpu_use may be counting a user, and takes it back */
 	return kind->open(device, index);
 }
 
@@ -10657,8 +10669,22 @@ DVT_API const char *dvt_gpu_reason(void) {
 	return dvt_num_gpus() ? "" : dvti_no_gpu_reason();
 }
 
-/* Counts a user while holding the lock that closing takes: a device in use is not closed. cpu() is
-   never closed, so its users are not counted. */
+/* If gpu(i) is open, counts a user and returns it, for dvti_device_end; else NULL. Takes no lock:
+   closing first marks the GPU as closed, then reads its users. So closing finds this user, or this
+   finds the mark. */
+static dvti_device *dvti_gpu_use(int i) {
+	dvti_device *device = &dvti_all_devices.gpu[i];
+	if (!dvti_atomic_load(&dvti_all_devices.open[i]))
+		return NULL;
+	dvti_atomic_add(&device->users, 1);
+	if (dvti_atomic_load(&dvti_all_devices.open[i]))
+		return device;
+	dvti_atomic_add(&device->users, -1);
+	return NULL;
+}
+
+/* Opens a GPU at its first use. A device in use is not closed. cpu() is never closed, so its users
+   are not counted. */
 static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function, dvt_ctx ctx) {
 	dvti_device *device = NULL;
 	dvti_devices *all;
@@ -10673,16 +10699,16 @@ static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function,
 		device = &all->cpu;
 	else if (ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < n) {
 		device = &all->gpu[ctx.id];
-		if (!all->open[ctx.id]) {
+		if (!dvti_atomic_load(&all->open[ctx.id])) {
 			int index;
 			const dvti_backend_kind *kind = dvti_kind_of_gpu(ctx.id, &index);
 			status = dvti_devices_open(kind, device, ctx, index,
 									   all->n_virtual ? all->virtual_bytes : 0);
-			all->open[ctx.id] = status == DVT_OK;
+			dvti_atomic_store(&all->open[ctx.id], status == DVT_OK);
 		}
+		if (status == DVT_OK)
+			dvti_gpu_use(ctx.id);
 	}
-	if (device && device != &all->cpu && status == DVT_OK)
-		dvti_atomic_add(&device->users, 1);
 	dvti_mutex_unlock(&dvti_devices_lock);
 	if (status != DVT_OK)
 		return NULL;
@@ -10718,6 +10744,11 @@ static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function,
 DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
 	if (ctx.type == DVT_DEVICE_CPU && ctx.id >= 0 && dvti_atomic_load(&dvti_cpu_ready))
 		return &dvti_all_devices.cpu;
+	if (ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < DVT_MAX_GPUS) {
+		dvti_device *device = dvti_gpu_use(ctx.id);
+		if (device)
+			return device;
+	}
 	return dvti_device_begin_locked(function, ctx);
 }
 
@@ -10740,19 +10771,18 @@ DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, const dvti_backen
 	dvti_mutex_lock(&dvti_devices_lock);
 	all = dvti_devices_ready();
 	exists = ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < dvti_devices_gpus(all);
-	*open = exists && all->open[ctx.id] ? &all->gpu[ctx.id] : NULL;
+	*open = exists ? dvti_gpu_use(ctx.id) : NULL;
 	*kind = exists ? dvti_kind_of_gpu(ctx.id, index) : NULL;
 	*limit = all->n_virtual ? all->virtual_bytes : 0;
-	if (*open) {
-		dvti_atomic_add(&(*open)->users, 1);
+	if (*open)
 		*limit = dvti_atomic_load(&(*open)->limit);
-	}
 	dvti_mutex_unlock(&dvti_devices_lock);
 	return exists;
 }
 
 DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
 	dvti_devices *all;
+	bool open[DVT_MAX_GPUS];
 	int64_t users = 0;
 	int i;
 	if (n < 0 || n > DVT_MAX_GPUS || bytes < 0)
@@ -10762,14 +10792,17 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
 			(long long)bytes, DVT_MAX_GPUS);
 	dvti_mutex_lock(&dvti_devices_lock);
 	all = dvti_devices_ready();
+	for (i = 0; i < DVT_MAX_GPUS; i++) {
+		open[i] = dvti_atomic_load(&all->open[i]);
+		dvti_atomic_store(&all->open[i], 0);
+		users += open[i] ? dvti_atomic_load(&all->gpu[i].users) : 0;
+	}
 	for (i = 0; i < DVT_MAX_GPUS; i++)
-		if (all->open[i])
-			users += dvti_atomic_load(&all->gpu[i].users);
+		if (users)
+			dvti_atomic_store(&all->open[i], open[i]);
+		else if (open[i])
+			all->gpu[i].kind->close(&all->gpu[i]);
 	if (!users) {
-		for (i = 0; i < DVT_MAX_GPUS; i++)
-			if (all->open[i])
-				all->gpu[i].kind->close(&all->gpu[i]);
-		memset(all->open, 0, sizeof all->open);
 		all->n_virtual = n;
 		all->virtual_bytes = bytes;
 	}
@@ -10844,14 +10877,11 @@ DVT_API dvt_status dvt_synchronize(dvt_ctx ctx) {
 	return status;
 }
 
-/* Returns gpu(i) if it is open, for dvti_device_end; else NULL. */
+/* The same as dvti_gpu_use, where a GPU that could not be closed must not be missed. */
 static dvti_device *dvti_gpu_open(int i) {
-	dvti_device *device = NULL;
+	dvti_device *device;
 	dvti_mutex_lock(&dvti_devices_lock);
-	if (dvti_all_devices.open[i]) {
-		device = &dvti_all_devices.gpu[i];
-		dvti_atomic_add(&device->users, 1);
-	}
+	device = dvti_gpu_use(i);
 	dvti_mutex_unlock(&dvti_devices_lock);
 	return device;
 }
@@ -29887,12 +29917,10 @@ DVTI_FN int dvti_nvrtc_major(void);
 DVTI_FN int64_t dvti_nvml_free(dvti_cu_device device);
 
 /* ---- device/ ---- */
-typedef struct dvti_cuda_loaded dvti_cuda_loaded; /* jit/: a function on a physical GPU */
-
 #define DVTI_CUDA_SLOTS 256
 
 typedef struct dvti_cuda_physical {
-	dvti_mutex lock; /* for opening, and for the functions */
+	dvti_mutex lock; /* for opening, and for loading functions */
 	bool open;
 	int index;
 	dvti_cu_device device;
@@ -29902,9 +29930,7 @@ typedef struct dvti_cuda_physical {
 	int64_t memory;      /* bytes */
 	bool lost, reported; /* an error has ended the context; a caller has received it */
 	char reason[512];    /* the first such error */
-	dvti_cuda_loaded *loaded;
-	size_t n_loaded, loaded_capacity;
-	int first[DVTI_CUDA_SLOTS]; /* for each hash: index in `loaded` + 1; 0: none */
+	dvti_atomic loaded[DVTI_CUDA_SLOTS]; /* for each hash: the address of a loaded function */
 } dvti_cuda_physical;
 
 /* Makes the physical GPU's context current for this thread. dvti_cuda_leave restores the previous
@@ -30009,8 +30035,9 @@ DVTI_FN void dvti_cuda_add_matmul_jobs(dvti_text *text);
 DVTI_FN void dvti_cuda_add_matmul_tiles(dvti_text *text);
 DVTI_FN void dvti_cuda_add_matmul_pack(dvti_text *text);
 /* Returns the function `entry` of the program on this GPU, if it is loaded. */
-DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
-									   const char *entry, dvti_cu_function *out);
+DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical,
+									   const dvti_cuda_program *program, const char *entry,
+									   dvti_cu_function *out);
 /* Returns whether this GPU can have a program of dvti_cuda_exact: it is loaded or in a cache, or
    NVRTC can compile it, since 12.0. Looks for NVRTC only if the program is in no cache. */
 DVTI_FN bool dvti_cuda_has_exact(dvti_cuda_physical *physical, dvti_cuda_program program);
@@ -30037,12 +30064,12 @@ DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, i
 										  int64_t each);
 /* Returns the function on a locked gpu, which is unlocked meanwhile when it has to be compiled. */
 DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
-										   dvti_cuda_program program, const char *entry,
+										   const dvti_cuda_program *program, const char *entry,
 										   dvti_cu_function *function);
 /* Launches the kernel in the compute stream; `args` is the kernel's only argument. The gpu is
    locked, but not while the kernel is compiled, unless it is in a group of locked ones. */
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-								   dvti_cuda_program program, const char *entry,
+								   const dvti_cuda_program *program, const char *entry,
 								   dvti_cuda_grid grid, const void *args, size_t bytes);
 /* Does the same for a function that is loaded. */
 DVTI_FN dvt_status dvti_cuda_start_function(dvti_cuda_gpu *gpu, const dvti_launch *launch,
@@ -30051,7 +30078,7 @@ DVTI_FN dvt_status dvti_cuda_start_function(dvti_cuda_gpu *gpu, const dvti_launc
 /* Sets a contiguous result to 0 bytes in the compute stream. */
 DVTI_FN dvt_status dvti_cuda_start_zeros(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 										 const dvti_view *out);
-DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view);
+DVTI_FN void dvti_cuda_view(dvti_kview *k, const dvti_view *view);
 DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
 /* Returns the divisor for a kernel. Beyond 2^31 - 1 its multiplier is 0, for programs with 64-bit
    positions. A value below 1 counts as 1. */
@@ -30238,6 +30265,7 @@ typedef struct dvti_cuda_memory {
 	dvti_cuda_block *
 		bin[2]
 		   [DVTI_CUDA_BINS]; /* free blocks by log2 of their size: of large and of small segments */
+	uint64_t filled[2];       /* bit b: bin b has a block */
 	dvti_cuda_block **bucket; /* busy blocks by address */
 	size_t n_buckets, n_busy;
 	int64_t reserved, reserved_peak; /* bytes of segments */
@@ -39114,13 +39142,14 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char
 #line 2 "src/3_cuda/jit/dvt_cuda_jit.c"
 #endif
 
-struct dvti_cuda_loaded {
+/* Stays as it is, and loaded, until the process ends. So threads search without a lock. */
+typedef struct dvti_cuda_loaded {
 	dvti_cuda_program program;
 	dvti_cu_module module;
 	const char *entry; /* never freed */
 	dvti_cu_function function;
-	int next; /* next of the same hash: index + 1; 0 for the last */
-};
+	const struct dvti_cuda_loaded *next; /* of the same hash */
+} dvti_cuda_loaded;
 
 /* An image of this process, which its other GPUs can use. */
 typedef struct dvti_cuda_kept {
@@ -39295,49 +39324,63 @@ static dvt_status dvti_cuda_load(dvti_cuda_physical *physical, const char *funct
 }
 
 /* ---- functions ---- */
-static int *dvti_cuda_slot(dvti_cuda_physical *physical, dvti_cuda_program program) {
-	uint64_t hash = (program.variant + (uint64_t)program.family) * 0x9e3779b97f4a7c15u;
-	return &physical->first[hash >> 32 & (DVTI_CUDA_SLOTS - 1)];
+static dvti_atomic *dvti_cuda_slot(dvti_cuda_physical *physical, const dvti_cuda_program *program) {
+	uint64_t hash = (program->variant + (uint64_t)program->family) * 0x9e3779b97f4a7c15u;
+	return &physical->loaded[hash >> 32 & (DVTI_CUDA_SLOTS - 1)];
+}
+
+static const dvti_cuda_loaded *dvti_cuda_slot_first(dvti_cuda_physical *physical,
+													const dvti_cuda_program *program) {
+	return (const dvti_cuda_loaded *)(uintptr_t)dvti_atomic_load(dvti_cuda_slot(physical, program));
 }
 
 /* entry NULL: any function of the program. */
-static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_physical *physical, dvti_cuda_program program,
-										const char *entry) {
-	int i;
-	for (i = *dvti_cuda_slot(physical, program); i > 0; i = physical->loaded[i - 1].next) {
-		dvti_cuda_loaded *one = &physical->loaded[i - 1];
-		if (one->program.variant == program.variant && one->program.family == program.family &&
-			one->program.more == program.more &&
+static const dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_physical *physical,
+											  const dvti_cuda_program *program, const char *entry) {
+	const dvti_cuda_loaded *one;
+	for (one = dvti_cuda_slot_first(physical, program); one; one = one->next)
+		if (one->program.variant == program->variant && one->program.family == program->family &&
+			one->program.more == program->more &&
 			(!entry || one->entry == entry || strcmp(one->entry, entry) == 0))
 			return one;
-	}
 	return NULL;
+}
+
+DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical,
+									   const dvti_cuda_program *program, const char *entry,
+									   dvti_cu_function *out) {
+	const dvti_cuda_loaded *one = dvti_cuda_find(physical, program, entry);
+	if (one)
+		*out = one->function;
+	return one != NULL;
 }
 
 /* The caller holds the lock of the physical GPU. */
 static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *function,
 									dvti_cuda_program program, const char *entry,
 									dvti_cu_function *out) {
-	dvti_cuda_loaded *one = dvti_cuda_find(physical, program, entry), *sibling;
+	const dvti_cuda_loaded *sibling;
+	dvti_cuda_loaded *one;
 	dvti_cu_module module = NULL;
 	dvti_cu_result result;
 	dvt_status status = DVT_OK;
-	if (one) {
-		*out = one->function;
+	if (dvti_cuda_loaded_function(physical, &program, entry, out))
 		return DVT_OK;
-	}
-	if (!dvti_grow((void **)&physical->loaded, &physical->loaded_capacity, physical->n_loaded + 1,
-				   sizeof *physical->loaded))
-		return dvti_fail_memory(function, (int64_t)sizeof *physical->loaded);
-	sibling = dvti_cuda_find(physical, program, NULL);
+	one = (dvti_cuda_loaded *)dvti_alloc(sizeof *one);
+	if (!one)
+		return dvti_fail_memory(function, (int64_t)sizeof *one);
+	sibling = dvti_cuda_find(physical, &program, NULL);
 	if (sibling)
 		module = sibling->module;
 	else
 		status = dvti_cuda_load(physical, function, program, &module);
-	if (status != DVT_OK)
+	if (status != DVT_OK) {
+		dvti_free(one);
 		return status;
+	}
 	result = dvti_cuda()->cuModuleGetFunction(out, module, entry);
 	if (result != DVTI_CU_OK) {
+		dvti_free(one);
 		if (!sibling)
 			dvti_cuda()->cuModuleUnload(module);
 		if (program.source && result == DVTI_CU_NOT_FOUND)
@@ -39348,23 +39391,18 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *fu
 				function, entry, entry);
 		return dvti_cuda_fail(function, "cuModuleGetFunction", result);
 	}
-	one = &physical->loaded[physical->n_loaded++];
 	one->program = program;
 	one->program.source = NULL; /* belongs to the caller */
 	one->module = module;
 	one->entry = entry;
 	one->function = *out;
-	one->next = *dvti_cuda_slot(physical, program);
-	*dvti_cuda_slot(physical, program) = (int)physical->n_loaded;
+	one->next = dvti_cuda_slot_first(physical, &program);
+	dvti_atomic_publish(dvti_cuda_slot(physical, &program), (int64_t)(uintptr_t)one);
 	return DVT_OK;
 }
 
 static bool dvti_cuda_is_loaded(dvti_cuda_physical *physical, dvti_cuda_program program) {
-	bool loaded;
-	dvti_mutex_lock(&physical->lock);
-	loaded = dvti_cuda_find(physical, program, NULL) != NULL;
-	dvti_mutex_unlock(&physical->lock);
-	return loaded;
+	return dvti_cuda_find(physical, &program, NULL) != NULL;
 }
 
 static bool dvti_cuda_is_cached(const dvti_cuda_physical *physical, dvti_cuda_program program) {
@@ -39440,17 +39478,6 @@ DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *f
 	dvti_mutex_unlock(&registry->lock);
 	dvti_free(source);
 	return status;
-}
-
-DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
-									   const char *entry, dvti_cu_function *out) {
-	const dvti_cuda_loaded *one;
-	dvti_mutex_lock(&physical->lock);
-	one = dvti_cuda_find(physical, program, entry);
-	if (one)
-		*out = one->function;
-	dvti_mutex_unlock(&physical->lock);
-	return one != NULL;
 }
 
 DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *function,
@@ -39685,7 +39712,7 @@ static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char
 	program = dvti_cuda_all_program(dtype);
 	grid.y = n_parts;
 	dvti_cuda_remember(gpu, name);
-	status = dvti_cuda_start(gpu, &launch, program, entry, grid, args, sizeof *args);
+	status = dvti_cuda_start(gpu, &launch, &program, entry, grid, args, sizeof *args);
 	dvti_cuda_leave(pushed);
 	return status;
 }
@@ -40717,21 +40744,36 @@ DVTI_FN const dvti_marks *dvti_cuda_marks(void) {
 #define DVTI_CUDA_LARGE_SEGMENT ((int64_t)20 << 20)
 #define DVTI_CUDA_LARGE_UNIT ((int64_t)2 << 20)
 
+/* ---- records of blocks ---- */
+/* Returns a record of zeros; NULL if memory is exhausted. Allocations split blocks, and releases
+   merge them again, so these are small objects. */
+static dvti_cuda_block *dvti_cuda_block_new(void) {
+	dvti_cuda_block *block = (dvti_cuda_block *)dvti_small_alloc(sizeof *block);
+	static const dvti_cuda_block zeros = {NULL, 0, false, false, 0, NULL, NULL, NULL, NULL};
+	if (block)
+		*block = zeros;
+	return block;
+}
+
+static void dvti_cuda_block_free(dvti_cuda_block *block) {
+	dvti_small_free(block, sizeof *block);
+}
+
 /* ---- bins of free blocks ---- */
 static int dvti_cuda_bin_of(int64_t size) {
-	int bin = 0;
-	for (size /= DVTI_CUDA_UNIT; size > 1 && bin < DVTI_CUDA_BINS - 1; size >>= 1)
-		bin++;
-	return bin;
+	const uint64_t units = (uint64_t)size / DVTI_CUDA_UNIT;
+	return units ? DVTI_MIN(dvti_highest_bit(units), DVTI_CUDA_BINS - 1) : 0;
 }
 
 static void dvti_cuda_bin_add(dvti_cuda_memory *memory, dvti_cuda_block *block) {
-	dvti_cuda_block **head = &memory->bin[block->small][dvti_cuda_bin_of(block->size)];
+	const int bin = dvti_cuda_bin_of(block->size);
+	dvti_cuda_block **head = &memory->bin[block->small][bin];
 	block->chain = *head;
 	block->chain_back = NULL;
 	if (*head)
 		(*head)->chain_back = block;
 	*head = block;
+	memory->filled[block->small] |= (uint64_t)1 << bin;
 }
 
 static void dvti_cuda_bin_remove(dvti_cuda_memory *memory, dvti_cuda_block *block) {
@@ -40739,17 +40781,22 @@ static void dvti_cuda_bin_remove(dvti_cuda_memory *memory, dvti_cuda_block *bloc
 		block->chain->chain_back = block->chain_back;
 	if (block->chain_back)
 		block->chain_back->chain = block->chain;
-	else
-		memory->bin[block->small][dvti_cuda_bin_of(block->size)] = block->chain;
+	else {
+		const int bin = dvti_cuda_bin_of(block->size);
+		memory->bin[block->small][bin] = block->chain;
+		if (!block->chain)
+			memory->filled[block->small] &= ~((uint64_t)1 << bin);
+	}
 }
 
 /* Returns the smallest free block of at least `size`. Only blocks of the first bin can be too
    small. */
 static dvti_cuda_block *dvti_cuda_best(const dvti_cuda_memory *memory, bool small, int64_t size) {
+	uint64_t bins = memory->filled[small] >> dvti_cuda_bin_of(size) << dvti_cuda_bin_of(size);
 	dvti_cuda_block *best = NULL, *block;
-	int bin;
-	for (bin = dvti_cuda_bin_of(size); bin < DVTI_CUDA_BINS && !best; bin++)
-		for (block = memory->bin[small][bin]; block; block = block->chain)
+	for (; bins && !best; bins &= bins - 1)
+		for (block = memory->bin[small][dvti_highest_bit(bins & (~bins + 1))]; block;
+			 block = block->chain)
 			if (block->size >= size && (!best || block->size < best->size))
 				best = block;
 	return best;
@@ -40823,7 +40870,7 @@ static int64_t dvti_cuda_segment_size(int64_t size) {
 
 static dvti_cuda_block *dvti_cuda_segment(dvti_cuda_memory *memory, int64_t size,
 										  dvti_cu_result *result) {
-	dvti_cuda_block *block = (dvti_cuda_block *)dvti_alloc_zero(sizeof *block);
+	dvti_cuda_block *block = dvti_cuda_block_new();
 	dvti_cu_address address = 0;
 	int64_t segment_size = dvti_cuda_segment_size(size);
 	*result = DVTI_CU_OK;
@@ -40836,7 +40883,7 @@ static dvti_cuda_block *dvti_cuda_segment(dvti_cuda_memory *memory, int64_t size
 		*result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)segment_size);
 	}
 	if (*result != DVTI_CU_OK) {
-		dvti_free(block);
+		dvti_cuda_block_free(block);
 		return NULL;
 	}
 	block->at = (char *)(uintptr_t)address;
@@ -40855,7 +40902,7 @@ static void dvti_cuda_split(dvti_cuda_memory *memory, dvti_cuda_block *block, in
 	dvti_cuda_block *tail;
 	if (rest < (block->small ? DVTI_CUDA_UNIT : DVTI_CUDA_SMALL))
 		return;
-	tail = (dvti_cuda_block *)dvti_alloc_zero(sizeof *tail);
+	tail = dvti_cuda_block_new();
 	if (!tail)
 		return;
 	tail->at = block->at + size;
@@ -40916,7 +40963,7 @@ static void dvti_cuda_merge(dvti_cuda_block *block, dvti_cuda_block *next) {
 	block->next = next->next;
 	if (block->next)
 		block->next->previous = block;
-	dvti_free(next);
+	dvti_cuda_block_free(next);
 }
 
 DVTI_FN void dvti_cuda_give(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t position) {
@@ -40957,7 +41004,7 @@ DVTI_FN int64_t dvti_cuda_trim(dvti_cuda_memory *memory) {
 				bytes += block->size;
 				memory->segments--;
 				memory->reserved -= block->size;
-				dvti_free(block);
+				dvti_cuda_block_free(block);
 			}
 		}
 	return bytes;
@@ -40970,13 +41017,13 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 	for (i = 0; i < memory->n_buckets; i++)
 		for (block = memory->bucket[i]; block; block = next) {
 			next = block->chain;
-			dvti_free(block);
+			dvti_cuda_block_free(block);
 		}
 	for (small = 0; small < 2; small++)
 		for (bin = 0; bin < DVTI_CUDA_BINS; bin++)
 			for (block = memory->bin[small][bin]; block; block = next) {
 				next = block->chain;
-				dvti_free(block);
+				dvti_cuda_block_free(block);
 			}
 	dvti_free(memory->bucket);
 	memset(memory, 0, sizeof *memory);
@@ -41923,17 +41970,16 @@ DVTI_FN void dvti_cuda_time_close(dvti_cuda_gpu *gpu, bool usable) {
 #line 3 "src/3_cuda/launch/dvt_cuda_grid.c"
 #endif
 
-DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view) {
-	dvti_kview k;
+DVTI_FN void dvti_cuda_view(dvti_kview *k, const dvti_view *view) {
 	int axis;
-	memset(&k, 0, sizeof k);
-	k.data = view->data;
-	k.ndim = view->ndim;
+	k->data = view->data;
+	k->ndim = view->ndim;
+	DVTI_ZERO_8(k->dim);
+	DVTI_ZERO_8(k->stride);
 	for (axis = 0; axis < view->ndim; axis++) {
-		k.dim[axis] = view->dim[axis];
-		k.stride[axis] = view->stride[axis];
+		k->dim[axis] = view->dim[axis];
+		k->stride[axis] = view->stride[axis];
 	}
-	return k;
 }
 
 DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view) {
@@ -41954,8 +42000,8 @@ DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor) {
 	d.multiplier = d.shift = 0;
 	if (d.divisor > INT32_MAX)
 		return d;
-	while ((int64_t)1 << d.shift < d.divisor)
-		d.shift++;
+	if (d.divisor > 1) /* the divisor's logarithm, rounded up */
+		d.shift = 1 + (unsigned)dvti_highest_bit((uint64_t)d.divisor - 1);
 	d.multiplier = (unsigned)((uint64_t)(((int64_t)1 << d.shift) - d.divisor) *
 								  ((uint64_t)1 << 32) / (uint64_t)d.divisor +
 							  1);
@@ -41979,13 +42025,13 @@ DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, i
 /* Compiles the program without the lock. Other threads may queue work meanwhile: the order between
    threads is theirs to keep. So the launch is counted again, and its time begins again. */
 static dvt_status dvti_cuda_prepare_unlocked(dvti_cuda_gpu *gpu, const char *name,
-											 dvti_cuda_program program) {
+											 const dvti_cuda_program *program) {
 	const bool timed = gpu->timed != NULL;
 	const int64_t number = timed ? gpu->timed->number : 0;
 	dvt_status status;
 	gpu->timed = NULL;
 	dvti_mutex_unlock(&gpu->lock);
-	status = dvti_cuda_prepare(gpu->physical, name, program);
+	status = dvti_cuda_prepare(gpu->physical, name, *program);
 	dvti_mutex_lock(&gpu->lock);
 	if (status == DVT_OK)
 		status = dvti_cuda_usable(gpu, name);
@@ -41998,7 +42044,7 @@ static dvt_status dvti_cuda_prepare_unlocked(dvti_cuda_gpu *gpu, const char *nam
 }
 
 DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
-										   dvti_cuda_program program, const char *entry,
+										   const dvti_cuda_program *program, const char *entry,
 										   dvti_cu_function *function) {
 	dvt_status status;
 	if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
@@ -42008,7 +42054,7 @@ DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
 		if (status != DVT_OK)
 			return status;
 	}
-	return dvti_cuda_function(gpu->physical, name, program, entry, function);
+	return dvti_cuda_function(gpu->physical, name, *program, entry, function);
 }
 
 DVTI_FN dvt_status dvti_cuda_start_zeros(dvti_cuda_gpu *gpu, const dvti_launch *launch,
@@ -42037,7 +42083,7 @@ DVTI_FN dvt_status dvti_cuda_start_function(dvti_cuda_gpu *gpu, const dvti_launc
 }
 
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-								   dvti_cuda_program program, const char *entry,
+								   const dvti_cuda_program *program, const char *entry,
 								   dvti_cuda_grid grid, const void *args, size_t bytes) {
 	dvti_cu_function function;
 	dvt_status status = dvti_cuda_find_function(gpu, launch->name, program, entry, &function);
@@ -42418,7 +42464,7 @@ static void dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu, const dvti_launch *
 	dvti_kconv *args = &plan->args;
 	const dvti_cuda_conv_tile *tiles;
 	int count = DVTI_CUDA_CONV_TILES;
-	memset(plan, 0, sizeof *plan);
+	dvti_clear(plan, sizeof *plan);
 	plan->op = launch->op == DVTI_OP_conv2d_data     ? DVTI_CUDA_CONV_DATA
 			   : launch->op == DVTI_OP_conv2d_weight ? DVTI_CUDA_CONV_WEIGHT
 													 : DVTI_CUDA_CONV_FORWARD;
@@ -42474,12 +42520,18 @@ static dvti_cuda_program dvti_cuda_conv_program(const dvti_cuda_conv_plan *plan)
 }
 
 DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	dvti_cuda_conv_plan plan = *(const dvti_cuda_conv_plan *)(const void *)&launch->plan;
+	const dvti_cuda_conv_plan *planned = (const dvti_cuda_conv_plan *)(const void *)&launch->plan;
+	dvti_cuda_program program = dvti_cuda_conv_program(planned);
+	dvti_cuda_conv_plan plan;
 	dvt_status status;
+	if (planned->args.parts == 1)
+		return dvti_cuda_start(gpu, launch, &program, "dvti_conv", planned->grid, &planned->args,
+							   sizeof planned->args);
+	plan = *planned;
 	plan.args.partial = launch->workspace;
-	status = dvti_cuda_start(gpu, launch, dvti_cuda_conv_program(&plan), "dvti_conv", plan.grid,
-							 &plan.args, sizeof plan.args);
-	if (status != DVT_OK || plan.args.parts == 1)
+	status = dvti_cuda_start(gpu, launch, &program, "dvti_conv", plan.grid, &plan.args,
+							 sizeof plan.args);
+	if (status != DVT_OK)
 		return status;
 	/* A gradient of weights has few results and up to 264 parts: too few threads for SUM. Training
        has the program already, because gradients of biases are such sums. */
@@ -42491,7 +42543,8 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 	plan.how = DVTI_CUDA_CONV_SUM;
 	plan.op = DVTI_CUDA_CONV_FORWARD;
 	plan.wide = true;
-	return dvti_cuda_start(gpu, launch, dvti_cuda_conv_program(&plan), "dvti_conv",
+	program = dvti_cuda_conv_program(&plan);
+	return dvti_cuda_start(gpu, launch, &program, "dvti_conv",
 						   dvti_cuda_grid_for(gpu, plan.args.size, 256, 1), &plan.args,
 						   sizeof plan.args);
 }
@@ -42560,7 +42613,7 @@ static dvti_cuda_custom_kind dvti_cuda_kind_of(const dvti_launch *launch, const 
 	const dvti_custom *custom = launch->custom;
 	dvti_cuda_custom_kind kind;
 	int k;
-	memset(&kind, 0, sizeof kind);
+	dvti_clear(&kind, sizeof kind);
 	memcpy(kind.hash, custom->hash, sizeof kind.hash);
 	for (k = 0; k < custom->call.n_args; k++)
 		kind.dtype[k] =
@@ -42636,7 +42689,7 @@ static dvt_status dvti_cuda_custom_function(dvti_cuda_gpu *gpu, const dvti_launc
 		dvti_hash128(&e->kind, sizeof e->kind, hash);
 	program.variant = hash[0];
 	program.more = hash[1];
-	if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
+	if (dvti_cuda_loaded_function(gpu->physical, &program, entry, function))
 		return DVT_OK;
 	if (e) {
 		dvti_cuda_program text = DVTI_CUDA_PROGRAM(custom);
@@ -42647,7 +42700,7 @@ static dvt_status dvti_cuda_custom_function(dvti_cuda_gpu *gpu, const dvti_launc
 	if (!source)
 		return dvti_fail_memory(launch->name, 1 << 16);
 	program.source = source;
-	status = dvti_cuda_find_function(gpu, launch->name, program, entry, function);
+	status = dvti_cuda_find_function(gpu, launch->name, &program, entry, function);
 	dvti_free(source);
 	return status;
 }
@@ -42685,7 +42738,7 @@ static dvt_status dvti_cuda_custom_expression(dvti_cuda_gpu *gpu, const dvti_lau
 	dvti_kcustom p;
 	dvt_status status;
 	int k;
-	memset(&p, 0, sizeof p);
+	dvti_clear(&p, sizeof p);
 	p.out = launch->out[0].data;
 	p.n = dvti_cuda_view_size(&launch->out[0]);
 	for (k = 0; k < call->n_args; k++) {
@@ -42811,11 +42864,9 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
 
 /* ---- geometry: index 0 is the result, 1 to 3 are the operands ---- */
 typedef struct dvti_cuda_ew {
+	dvti_kelementwise args; /* strides are those of elements until dvti_cuda_ew_positions */
 	int count, ndim;
-	dvt_dtype dtype[4];
-	int64_t dim[DVT_MAX_DIMS], stride[4][DVT_MAX_DIMS];
-	void *data[4];
-	int kind[4];
+	int64_t dim[DVT_MAX_DIMS];
 	int64_t group; /* elements per position; 0: positions are tiles */
 	int across;    /* tiles: bit k - 1 is set when operand k goes through shared memory */
 	bool wide;
@@ -42831,9 +42882,9 @@ static void dvti_cuda_ew_swap(dvti_cuda_ew *ew, int i, int j) {
 	ew->dim[i] = ew->dim[j];
 	ew->dim[j] = keep;
 	for (k = 0; k < ew->count; k++) {
-		keep = ew->stride[k][i];
-		ew->stride[k][i] = ew->stride[k][j];
-		ew->stride[k][j] = keep;
+		keep = ew->args.stride[k][i];
+		ew->args.stride[k][i] = ew->args.stride[k][j];
+		ew->args.stride[k][j] = keep;
 	}
 }
 
@@ -42842,78 +42893,104 @@ static void dvti_cuda_ew_swap(dvti_cuda_ew *ew, int i, int j) {
 static bool dvti_cuda_ew_outer(const dvti_cuda_ew *ew, int i, int j) {
 	int k;
 	for (k = 0; k < ew->count; k++) {
-		int64_t a = dvti_cuda_ew_distance(ew->stride[k][i]),
-				b = dvti_cuda_ew_distance(ew->stride[k][j]);
+		int64_t a = dvti_cuda_ew_distance(ew->args.stride[k][i]),
+				b = dvti_cuda_ew_distance(ew->args.stride[k][j]);
 		if (a != b)
 			return a > b;
 	}
 	return true;
 }
 
-/* Sorts the axes by the result's memory order, because the order of positions is free. Merges axes
-   that are contiguous in every array. */
+/* Adds axis number `axis` of these strides as the last one. Merges it with the one before if they
+   are contiguous in every array. */
+static void dvti_cuda_ew_add_axis(dvti_cuda_ew *ew, int64_t dim, const int64_t *const *stride,
+								  int axis) {
+	int last = ew->ndim - 1, k;
+	bool merge = last >= 0;
+	for (k = 0; k < ew->count && merge; k++)
+		merge = ew->args.stride[k][last] == stride[k][axis] * dim;
+	if (!merge)
+		last = ew->ndim++;
+	ew->dim[last] = merge ? ew->dim[last] * dim : dim;
+	for (k = 0; k < ew->count; k++)
+		ew->args.stride[k][last] = stride[k][axis];
+}
+
+/* Sorts the axes by the result's memory order, because the order of positions is free. */
 static void dvti_cuda_ew_order(dvti_cuda_ew *ew) {
-	int i, j, k, to = 0;
-	for (i = 1; i < ew->ndim; i++)
-		for (j = i; j > 0 && !dvti_cuda_ew_outer(ew, j - 1, j); j--)
+	const int64_t *stride[4];
+	int n = ew->ndim, i, j, k;
+	bool sorted = true;
+	for (i = 1; i < n; i++)
+		for (j = i; j > 0 && !dvti_cuda_ew_outer(ew, j - 1, j); j--) {
 			dvti_cuda_ew_swap(ew, j - 1, j);
-	for (i = 0; i < ew->ndim; i++) {
-		bool merge = to > 0;
-		if (ew->dim[i] == 1)
-			continue;
-		for (k = 0; k < ew->count && merge; k++)
-			merge = ew->stride[k][to - 1] == ew->stride[k][i] * ew->dim[i];
-		if (!merge)
-			to++;
-		ew->dim[to - 1] = merge ? ew->dim[to - 1] * ew->dim[i] : ew->dim[i];
-		for (k = 0; k < ew->count; k++)
-			ew->stride[k][to - 1] = ew->stride[k][i];
+			sorted = false;
+		}
+	if (sorted)
+		return;
+	for (k = 0; k < 4; k++)
+		stride[k] = ew->args.stride[k];
+	ew->ndim = 0; /* axes that are neighbors now may merge */
+	for (i = 0; i < n; i++)
+		dvti_cuda_ew_add_axis(ew, ew->dim[i], stride, i);
+}
+
+/* A scalar takes the dtype of the other value; the first operand of `where` is its condition. */
+static void dvti_cuda_ew_arrays(dvti_cuda_ew *ew, const dvti_launch *launch,
+								const int64_t **stride) {
+	static const int64_t repeats[DVT_MAX_DIMS] = {0, 0, 0, 0, 0, 0, 0, 0};
+	const int scalar = (int)launch->i[0];
+	dvti_kelementwise *args = &ew->args;
+	int k;
+	for (k = 0; k < ew->count; k++) {
+		const dvti_view *view = k ? &launch->in[k - 1] : &launch->out[0];
+		if (k && k == scalar) { /* a parameter of any dtype */
+			const int other = launch->op == DVTI_OP_where ? 4 - k : k == 1 ? 1 : 0;
+			args->dtype[k] = (int)launch->in[other].dtype;
+			stride[k] = repeats;
+		} else {
+			args->dtype[k] = (int)view->dtype;
+			args->data[k] = view->data;
+			stride[k] = view->stride;
+		}
+		args->bytes[k] = (int)dvt_dtype_size((dvt_dtype)args->dtype[k]);
 	}
-	if (!to) {
-		ew->dim[0] = 1;
-		for (k = 0; k < ew->count; k++)
-			ew->stride[k][0] = 0;
-		to = 1;
-	}
-	ew->ndim = to;
 }
 
 static void dvti_cuda_ew_begin(dvti_cuda_ew *ew, const dvti_launch *launch) {
+	static const int64_t one = 0; /* the stride of the axis of a single element */
 	const dvti_view *out = &launch->out[0];
+	const int64_t *stride[4];
 	int k, axis;
-	memset(ew, 0, sizeof *ew);
+	dvti_clear(&ew->args, sizeof ew->args);
 	ew->count = 1 + launch->n_in;
-	ew->ndim = out->ndim;
-	for (k = 0; k < ew->count; k++) {
-		const dvti_view *view = k ? &launch->in[k - 1] : out;
-		bool scalar = k && launch->i[0] == k, single = k > 0;
-		if (scalar) { /* a parameter of any dtype */
-			ew->kind[k] = DVTI_EW_SCALAR;
-			continue;
-		}
-		ew->dtype[k] = view->dtype;
-		ew->data[k] = view->data;
-		for (axis = 0; axis < out->ndim; axis++) {
-			ew->dim[axis] = out->dim[axis];
-			ew->stride[k][axis] = out->dim[axis] == 1 ? 0 : view->stride[axis];
-			single = single && ew->stride[k][axis] == 0;
-		}
-		ew->kind[k] = single ? DVTI_EW_SINGLE : DVTI_EW_EACH;
+	ew->ndim = ew->across = 0;
+	ew->group = 1;
+	dvti_cuda_ew_arrays(ew, launch, stride);
+	for (axis = 0; axis < out->ndim; axis++)
+		if (out->dim[axis] != 1)
+			dvti_cuda_ew_add_axis(ew, out->dim[axis], stride, axis);
+	if (ew->ndim == 0) {
+		for (k = 0; k < 4; k++)
+			stride[k] = &one;
+		dvti_cuda_ew_add_axis(ew, 1, stride, 0);
 	}
-	/* A scalar takes the dtype of the other value; the first operand of `where` is its
-       condition. */
-	for (k = 1; k < ew->count; k++)
-		if (ew->kind[k] == DVTI_EW_SCALAR)
-			ew->dtype[k] = ew->dtype[launch->op == DVTI_OP_where ? 5 - k : k == 1 ? 2 : 1];
+	dvti_cuda_ew_order(ew);
+	for (k = 1; k < ew->count; k++) {
+		ew->args.kind[k] = k == launch->i[0] ? DVTI_EW_SCALAR : DVTI_EW_SINGLE;
+		for (axis = 0; axis < ew->ndim; axis++)
+			if (ew->args.stride[k][axis] != 0)
+				ew->args.kind[k] = DVTI_EW_EACH;
+	}
 }
 
 /* Returns whether reading operand k along `axis` touches a new sector of 32 bytes per element, and
    reading it along `other` does not. */
 static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int other) {
-	int64_t size = dvt_dtype_size(ew->dtype[k]);
-	int64_t along = dvti_cuda_ew_distance(ew->stride[k][axis]);
-	int64_t across = dvti_cuda_ew_distance(ew->stride[k][other]);
-	return ew->kind[k] == DVTI_EW_EACH && along * size >= 32 && across && across * size < 32;
+	int64_t size = ew->args.bytes[k];
+	int64_t along = dvti_cuda_ew_distance(ew->args.stride[k][axis]);
+	int64_t across = dvti_cuda_ew_distance(ew->args.stride[k][other]);
+	return ew->args.kind[k] == DVTI_EW_EACH && along * size >= 32 && across && across * size < 32;
 }
 
 /* Finds operands whose axis order differs from the result's. Moves the axis along which they are
@@ -42921,6 +42998,8 @@ static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int oth
 static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
 	const int64_t least = 16; /* thinner matrices would leave most threads of a tile idle */
 	int last = ew->ndim - 1, k, axis, lines = -1;
+	if (last == 0)
+		return;
 	for (k = 1; k < ew->count && ew->dim[last] >= least; k++)
 		for (axis = last - 1; axis >= 0 && lines < 0; axis--)
 			if (ew->dim[axis] >= least && dvti_cuda_ew_across(ew, k, last, axis))
@@ -42939,37 +43018,36 @@ static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
    in every array, and all groups are aligned. Groups of mixed dtypes have four elements; those of
    64 bits take two accesses. */
 static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most, bool mixed) {
+	const unsigned access = mixed ? 32 : 16;
 	int last = ew->ndim - 1, k, axis;
-	int64_t n = most;
+	uint64_t multiples =
+		(uint64_t)most; /* the greatest power of two that divides all is returned */
+	int64_t n;
 	for (k = 0; k < ew->count; k++) {
-		int64_t size = dvt_dtype_size(ew->dtype[k]);
-		while (
-			n * size >
-			(mixed ? 32 : 16)) /* every operand has groups of the program's length, used or not */
-			n /= 2;
-		if (ew->kind[k] >= DVTI_EW_SINGLE)
+		const unsigned size = (unsigned)ew->args.bytes[k];
+		multiples |= access / size; /* every operand has groups of the program's length */
+		if (ew->args.kind[k] >= DVTI_EW_SINGLE)
 			continue;
-		if (ew->stride[k][last] != 1 && (k == 0 || ew->stride[k][last] != 0))
+		if (ew->args.stride[k][last] != 1 && (k == 0 || ew->args.stride[k][last] != 0))
 			return 1;
-		if (ew->stride[k][last] == 0)
+		if (ew->args.stride[k][last] == 0)
 			continue;
-		while ((uintptr_t)ew->data[k] % (uintptr_t)DVTI_MIN(n * size, 16))
-			n /= 2;
+		multiples |= (unsigned)((uintptr_t)ew->args.data[k] & 15) / size;
 		for (axis = 0; axis < last; axis++)
-			while (ew->stride[k][axis] % n)
-				n /= 2;
+			multiples |= (uint64_t)ew->args.stride[k][axis];
 	}
-	while (last > 0 && ew->dim[last] % n)
-		n /= 2;
+	if (last > 0)
+		multiples |= (uint64_t)ew->dim[last];
+	n = (int64_t)(multiples & (~multiples + 1));
 	return mixed && n < most ? 1 : n;
 }
 
 static void dvti_cuda_ew_find_groups(dvti_cuda_ew *ew, int64_t most, bool mixed) {
-	int k;
+	int last = ew->ndim - 1, k;
 	ew->group = dvti_cuda_ew_most(ew, most, mixed);
-	for (k = 1; k < ew->count; k++)
-		if (ew->kind[k] == DVTI_EW_EACH && ew->stride[k][ew->ndim - 1] == 0)
-			ew->kind[k] = DVTI_EW_GROUP;
+	for (k = 1; k < ew->count && last > 0; k++)
+		if (ew->args.kind[k] == DVTI_EW_EACH && ew->args.stride[k][last] == 0)
+			ew->args.kind[k] = DVTI_EW_GROUP;
 }
 
 /* ---- choice of the program ---- */
@@ -42981,23 +43059,24 @@ static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
 	if (op == DVTI_OP_copy)
 		return false;
 	for (k = first; k < ew->count; k++)
-		if (ew->dtype[k] != ew->dtype[first])
+		if (ew->args.dtype[k] != ew->args.dtype[first])
 			return true;
-	if (op == DVTI_OP_where && ew->dtype[1] != DVT_BOOL && ew->dtype[1] != ew->dtype[first])
+	if (op == DVTI_OP_where && ew->args.dtype[1] != DVT_BOOL &&
+		ew->args.dtype[1] != ew->args.dtype[first])
 		return true;
-	return ew->dtype[0] != ew->dtype[first] && ew->dtype[0] != DVT_BOOL;
+	return ew->args.dtype[0] != ew->args.dtype[first] && ew->args.dtype[0] != DVT_BOOL;
 }
 
 /* Returns whether programs for any dtypes move groups of these, as dvti_mixed in
    kernels/elementwise.cu. */
 static bool dvti_cuda_ew_grouped(const dvti_cuda_ew *ew, int compute) {
-	dvt_dtype out = ew->dtype[0];
+	dvt_dtype out = (dvt_dtype)ew->args.dtype[0];
 	int k;
 	for (k = 1; k < ew->count; k++) {
-		dvt_dtype d = ew->dtype[k];
+		dvt_dtype d = (dvt_dtype)ew->args.dtype[k];
 		if (compute == DVTI_I64   ? dvt_dtype_is_float(d)
 			: compute == DVTI_F32 ? d == DVT_F64 || d == DVT_I64
-								  : d != DVT_BOOL && dvt_dtype_size(d) < 4)
+								  : d != DVT_BOOL && ew->args.bytes[k] < 4)
 			return false;
 	}
 	return out == DVT_BOOL || (compute == DVTI_I64   ? out == DVT_I64 || out == DVT_I32
@@ -43024,25 +43103,21 @@ static int64_t dvti_cuda_ew_each(const dvti_launch *launch, const dvti_cuda_ew *
 																							 : 1;
 }
 
-static int dvti_cuda_ew_log2(int64_t power) {
-	int log = 0;
-	while (power >> log > 1)
-		log++;
-	return log;
-}
-
 /* Returns whether positions, or offsets in any array, need 64 bits. */
-static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew, int64_t positions) {
+static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew) {
 	const int64_t limit = (int64_t)1 << 30;
+	int64_t positions = 1;
 	int k, axis;
-	bool wide = positions >= limit;
+	bool wide = false;
+	for (axis = 0; axis < ew->ndim; axis++)
+		positions *= ew->dim[axis];
 	for (k = 0; k < ew->count; k++) {
 		int64_t reach = 0;
 		for (axis = 0; axis < ew->ndim; axis++)
-			reach += dvti_cuda_ew_distance(ew->stride[k][axis]) * ew->dim[axis];
+			reach += dvti_cuda_ew_distance(ew->args.stride[k][axis]) * ew->dim[axis];
 		wide = wide || reach >= limit;
 	}
-	return wide;
+	return wide || positions >= limit;
 }
 
 /* Limits clip's bound for an integer array to the range of its dtype, and truncates it, because the
@@ -43056,57 +43131,53 @@ static int64_t dvti_cuda_ew_bound(double bound, dvt_dtype dtype) {
 }
 
 /* ---- the launch ---- */
-/* Divides an axis into positions of `each` elements. */
-static void dvti_cuda_ew_axis(const dvti_cuda_ew *ew, int axis, int64_t extent, int64_t each,
-							  dvti_kelementwise *args) {
-	int k;
-	args->n *= extent;
-	args->axis[axis] = dvti_cuda_divisor(extent);
-	for (k = 0; k < ew->count; k++)
-		args->stride[k][axis] = ew->stride[k][axis] * each;
+/* Turns extents and strides of elements into those of tiles. */
+static void dvti_cuda_ew_tile(dvti_cuda_ew *ew) {
+	dvti_kelementwise *args = &ew->args;
+	int last = ew->ndim - 1, k, axis;
+	args->rows = ew->dim[last - 1];
+	args->columns = ew->dim[last];
+	for (k = 0; k < ew->count; k++) {
+		args->row_step[k] = args->stride[k][last - 1];
+		args->column_step[k] = args->stride[k][last];
+	}
+	for (axis = last - 1; axis <= last; axis++) {
+		ew->dim[axis] = (ew->dim[axis] - 1) / DVTI_EW_TILE + 1;
+		for (k = 0; k < ew->count; k++)
+			args->stride[k][axis] *= DVTI_EW_TILE;
+	}
 }
 
-static void dvti_cuda_ew_positions(const dvti_cuda_ew *ew, dvti_kelementwise *args) {
+static void dvti_cuda_ew_positions(dvti_cuda_ew *ew) {
+	dvti_kelementwise *args = &ew->args;
 	int last = ew->ndim - 1, k, axis;
+	if (ew->group == 0)
+		dvti_cuda_ew_tile(ew);
+	if (ew->group > 1) {
+		if (last == 0)
+			args->tail = ew->dim[0] & (ew->group - 1);
+		ew->dim[last] >>= dvti_highest_bit((uint64_t)ew->group);
+		for (k = 0; k < ew->count; k++)
+			args->stride[k][last] *= ew->group;
+	}
 	args->ndim = ew->ndim;
 	args->n = 1;
-	for (axis = 0; axis < ew->ndim; axis++) {
-		int64_t each = axis == last ? DVTI_MAX(ew->group, 1) : 1, extent = ew->dim[axis] / each;
-		if (ew->group == 0 && axis >= last - 1) {
-			each = DVTI_EW_TILE;
-			extent = (ew->dim[axis] - 1) / each + 1;
-		}
-		dvti_cuda_ew_axis(ew, axis, extent, each, args);
+	for (axis = 0; axis <= last; axis++) {
+		args->n *= ew->dim[axis];
+		if (axis > 0 || ew->group == 0) /* the kernel divides by these alone */
+			args->axis[axis] = dvti_cuda_divisor(ew->dim[axis]);
 	}
-	if (ew->group == 0) {
-		args->rows = ew->dim[last - 1];
-		args->columns = ew->dim[last];
-		for (k = 0; k < ew->count; k++) {
-			args->row_step[k] = ew->stride[k][last - 1];
-			args->column_step[k] = ew->stride[k][last];
-		}
-	} else if (ew->ndim == 1)
-		args->tail = ew->dim[0] % ew->group;
 }
 
-static void dvti_cuda_ew_args(const dvti_cuda_ew *ew, const dvti_launch *launch,
-							  dvti_kelementwise *args) {
-	int k;
-	memset(args, 0, sizeof *args);
-	dvti_cuda_ew_positions(ew, args);
-	for (k = 0; k < ew->count; k++) {
-		args->data[k] = ew->data[k];
-		args->kind[k] = ew->kind[k];
-		args->dtype[k] = (int)ew->dtype[k];
-		args->bytes[k] = (int)dvt_dtype_size(ew->dtype[k]);
-	}
+static void dvti_cuda_ew_parameters(dvti_cuda_ew *ew, const dvti_launch *launch) {
+	dvti_kelementwise *args = &ew->args;
 	args->f = launch->f[0];
 	args->i = launch->i[1];
 	args->f_low = launch->f[1];
 	args->f_high = launch->f[2];
 	if (launch->op == DVTI_OP_clip && launch->compute == DVTI_I64) {
-		args->i_low = dvti_cuda_ew_bound(launch->f[1], ew->dtype[0]);
-		args->i_high = dvti_cuda_ew_bound(launch->f[2], ew->dtype[0]);
+		args->i_low = dvti_cuda_ew_bound(launch->f[1], (dvt_dtype)args->dtype[0]);
+		args->i_high = dvti_cuda_ew_bound(launch->f[2], (dvt_dtype)args->dtype[0]);
 	}
 }
 
@@ -43114,37 +43185,35 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 	dvti_cuda_ew ew;
 	dvti_cuda_program program;
 	dvti_cuda_grid grid;
-	dvti_kelementwise args;
 	bool mixed, brief = dvti_cuda_ew_short(launch->op);
 	int64_t each;
 	int k;
 	dvti_cuda_ew_begin(&ew, launch);
 	mixed = dvti_cuda_ew_mixed(&ew, launch->op);
-	dvti_cuda_ew_order(&ew);
-	ew.wide = dvti_cuda_ew_wide(&ew, dvti_cuda_view_size(&launch->out[0]));
-	ew.group = 1;
+	ew.wide = dvti_cuda_ew_wide(&ew);
 	dvti_cuda_ew_find_tiles(&ew);
 	if (ew.group && !mixed)
 		dvti_cuda_ew_find_groups(&ew, brief ? 16 : 4, false);
 	else if (ew.group && brief && dvti_cuda_ew_grouped(&ew, (int)launch->compute))
 		dvti_cuda_ew_find_groups(&ew, 4, true); /* others would be long programs */
-	dvti_cuda_ew_args(&ew, launch, &args);
+	dvti_cuda_ew_positions(&ew);
+	dvti_cuda_ew_parameters(&ew, launch);
 	each = dvti_cuda_ew_each(launch, &ew, mixed);
 	program = DVTI_CUDA_PROGRAM(elementwise);
 	program.variant = (uint64_t)launch->op | (uint64_t)launch->compute << 8;
 	for (k = 0; k < 4; k++)
-		program.variant |= (uint64_t)(mixed ? DVTI_EW_ANY : ew.dtype[k < ew.count ? k : 1])
+		program.variant |= (uint64_t)(mixed ? DVTI_EW_ANY : ew.args.dtype[k < ew.count ? k : 1])
 						   << (10 + 4 * k);
-	program.variant |= (uint64_t)dvti_cuda_ew_log2(DVTI_MAX(ew.group, 1)) << 26;
-	program.variant |= (uint64_t)dvti_cuda_ew_log2(each) << 29 | (uint64_t)ew.wide << 32;
+	program.variant |= (uint64_t)dvti_highest_bit((uint64_t)DVTI_MAX(ew.group, 1)) << 26;
+	program.variant |= (uint64_t)dvti_highest_bit((uint64_t)each) << 29 | (uint64_t)ew.wide << 32;
 	program.variant |= (uint64_t)(ew.group == 0) << 33 | (uint64_t)ew.across << 34;
 	program.variant |= (uint64_t)(ew.ndim == 1) << 37;
-	grid = dvti_cuda_grid_for(gpu, DVTI_MAX(args.n, 1), 256, each);
+	grid = dvti_cuda_grid_for(gpu, DVTI_MAX(ew.args.n, 1), 256, each);
 	if (ew.group == 0) /* one block per tile */
-		grid = dvti_cuda_grid_for(gpu, args.n * 256, 256, 1);
-	return dvti_cuda_start(gpu, launch, program,
-						   ew.group ? "dvti_elementwise" : "dvti_elementwise_tile", grid, &args,
-						   sizeof args);
+		grid = dvti_cuda_grid_for(gpu, ew.args.n * 256, 256, 1);
+	return dvti_cuda_start(gpu, launch, &program,
+						   ew.group ? "dvti_elementwise" : "dvti_elementwise_tile", grid, &ew.args,
+						   sizeof ew.args);
 }
 
 #undef DVTI_EW_ANY
@@ -43184,10 +43253,10 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 													   : "dvti_eye";
 	if (dvti_cuda_fills_zeros(launch))
 		return dvti_cuda_start_zeros(gpu, launch, out);
-	memset(&args, 0, sizeof args);
+	dvti_clear(&args, sizeof args);
 	program = DVTI_CUDA_PROGRAM(fill);
 	program.variant = (uint64_t)out->dtype;
-	args.out = dvti_cuda_view(out);
+	dvti_cuda_view(&args.out, out);
 	args.n = dvti_cuda_view_size(out);
 	args.f0 = launch->f[0];
 	args.f1 = launch->f[1];
@@ -43195,7 +43264,7 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 	args.i0 = launch->i[0];
 	args.i1 = launch->i[1];
 	args.fixed = launch->i[2];
-	return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, args.n, 256, 1),
+	return dvti_cuda_start(gpu, launch, &program, entry, dvti_cuda_grid_for(gpu, args.n, 256, 1),
 						   &args, sizeof args);
 }
 /* ==== end cuda_fill.c ==== */
@@ -43224,7 +43293,7 @@ static dvt_status dvti_cuda_index_start(dvti_cuda_gpu *gpu, const dvti_launch *l
 	program = DVTI_CUDA_PROGRAM(index);
 	program.variant = (uint64_t)part | (uint64_t)unit << 4 |
 					  (uint64_t)(unit ? DVT_U8 : dtype) << 9 | (uint64_t)wide << 13;
-	return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),
+	return dvti_cuda_start(gpu, launch, &program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),
 						   args, sizeof *args);
 }
 
@@ -43349,7 +43418,7 @@ static dvt_status dvti_cuda_index_add(dvti_cuda_gpu *gpu, const dvti_launch *lau
 	if (launch->op == DVTI_OP_take_add) { /* keys are rows of the result */
 		args->b = args->out.dim[2];
 		args->rows = args->n;
-		memset(args->out.stride, 0, sizeof args->out.stride);
+		dvti_clear(args->out.stride, sizeof args->out.stride);
 		dvti_cuda_simplify_axes(&args->in, &same, false);
 		return dvti_cuda_index_add_sorted(gpu, launch, args, wide);
 	}
@@ -43361,12 +43430,12 @@ static dvt_status dvti_cuda_index_add(dvti_cuda_gpu *gpu, const dvti_launch *lau
 
 DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
 	dvti_kindex args;
-	memset(&args, 0, sizeof args);
-	args.in = dvti_cuda_view(&launch->in[0]);
-	args.out = dvti_cuda_view(&launch->out[0]);
+	dvti_clear(&args, sizeof args);
+	dvti_cuda_view(&args.in, &launch->in[0]);
+	dvti_cuda_view(&args.out, &launch->out[0]);
 	if (launch->op == DVTI_OP_one_hot)
 		return dvti_cuda_index_one_hot(gpu, launch, &args);
-	args.places = dvti_cuda_view(&launch->in[1]);
+	dvti_cuda_view(&args.places, &launch->in[1]);
 	args.index = (const int64_t *)launch->in[1].data;
 	if (launch->op == DVTI_OP_take)
 		return dvti_cuda_index_take(gpu, launch, &args);
@@ -43632,7 +43701,7 @@ static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launc
 	const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
 	dvti_kmatmul *p = &plan->args;
 	int last = out->ndim - 1;
-	memset(plan, 0, sizeof *plan);
+	dvti_clear(plan, sizeof *plan);
 	plan->program = DVTI_CUDA_PROGRAM(matmul);
 	plan->partial = dvti_cuda_mm_bytes(out->dtype);
 	p->a = a->data;
@@ -43692,14 +43761,18 @@ static dvt_status dvti_cuda_mm_start(dvti_cuda_gpu *gpu, const dvti_launch *laun
 	grid.z = 1;
 	grid.threads = plan->threads;
 	grid.shared = plan->shared;
-	return dvti_cuda_start(gpu, launch, plan->program, plan->entry, grid, &plan->args,
+	return dvti_cuda_start(gpu, launch, &plan->program, plan->entry, grid, &plan->args,
 						   sizeof plan->args);
 }
 
 DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const dvti_cuda_mm *planned = (const dvti_cuda_mm *)(const void *)&launch->plan;
 	const dvt_dtype dtype = launch->out[0].dtype;
-	dvti_cuda_mm plan = *(const dvti_cuda_mm *)(const void *)&launch->plan;
+	dvti_cuda_mm plan;
 	dvt_status status;
+	if (!launch->workspace) /* neither partial results nor copies */
+		return dvti_cuda_mm_start(gpu, launch, planned);
+	plan = *planned;
 	plan.args.partial = launch->workspace;
 	if (plan.parts)
 		plan.copies = (const char *)launch->workspace + dvti_cuda_mm_partial_bytes(&plan);
@@ -43710,7 +43783,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 		dvti_cuda_program sum = DVTI_CUDA_PROGRAM(matmul);
 		sum.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_SUM, false, 0);
 		status =
-			dvti_cuda_start(gpu, launch, sum, "dvti_matmul_sum",
+			dvti_cuda_start(gpu, launch, &sum, "dvti_matmul_sum",
 							dvti_cuda_grid_for(gpu, dvti_cuda_view_size(&launch->out[0]), 256, 1),
 							&plan.args, sizeof plan.args);
 	}
@@ -44015,7 +44088,8 @@ static double dvti_cuda_copied_bytes(const dvti_cuda_mm *plan, dvt_dtype dtype) 
 	return bytes * plan->parts * (double)dvt_dtype_size(dtype);
 }
 
-DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+/* Copies the operands if that is faster than the plan so far. */
+static bool dvti_cuda_repack_faster(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
 									dvti_cuda_mm *plan) {
 	const dvti_cuda_physical *physical = dvti_cuda_physical_of(gpu);
 	const dvt_dtype dtype = launch->out[0].dtype;
@@ -44028,8 +44102,6 @@ DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch 
 	double bytes;
 	int64_t splits;
 	int tile;
-	if (!dvti_cuda_may_repack(gpu, launch, &packed.args))
-		return false;
 	packed.parts = split ? 2 : 1;
 	tile = dvti_cuda_mm_choose(gpu, &packed, split ? in_parts : tiles, split ? 1 : 2, INT64_MAX, 16,
 							   &splits, &packed.time);
@@ -44046,6 +44118,12 @@ DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch 
 	return true;
 }
 
+DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+									dvti_cuda_mm *plan) {
+	return dvti_cuda_may_repack(gpu, launch, &plan->args) &&
+		   dvti_cuda_repack_faster(gpu, launch, plan);
+}
+
 /* Starts the copies of both operands. */
 static dvt_status dvti_cuda_mm_pack(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 									const dvti_cuda_mm *plan) {
@@ -44057,7 +44135,7 @@ static dvt_status dvti_cuda_mm_pack(dvti_cuda_gpu *gpu, const dvti_launch *launc
 	dvt_status status;
 	int64_t matrix;
 	int b;
-	memset(&args, 0, sizeof args);
+	dvti_clear(&args, sizeof args);
 	for (b = 0; b < 2; b++) {
 		const dvti_cuda_mm_side from = dvti_cuda_mm_side_of(plan, dtype, b);
 		const dvti_cuda_mm_side to = dvti_cuda_packed_side(plan, dtype, b, &matrix);
@@ -44081,11 +44159,11 @@ static dvt_status dvti_cuda_mm_pack(dvti_cuda_gpu *gpu, const dvti_launch *launc
 	status = dvti_cuda_failed(gpu, launch->name, "cuMemsetD8Async", result);
 	if (status != DVT_OK)
 		return status;
-	memset(&grid, 0, sizeof grid);
+	dvti_clear(&grid, sizeof grid);
 	grid.x = DVTI_MIN(args.jobs[0] + args.jobs[1], INT32_MAX);
 	grid.y = grid.z = 1;
 	grid.threads = 256;
-	return dvti_cuda_start(gpu, launch, plan->program, "dvti_matmul_pack", grid, &args,
+	return dvti_cuda_start(gpu, launch, &plan->program, "dvti_matmul_pack", grid, &args,
 						   sizeof args);
 }
 
@@ -44110,7 +44188,7 @@ static dvti_cu_result dvti_cuda_wgmma_args(const dvti_cuda_mm *plan, dvt_dtype d
 	const dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
 	const dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
 	dvti_cu_result result;
-	memset(args, 0, sizeof *args);
+	dvti_clear(args, sizeof *args);
 	args->p = plan->args;
 	args->p.a_batch[0] = dvti_cuda_pack_matrices(plan, &a) > 1;
 	args->p.b_batch[0] = dvti_cuda_pack_matrices(plan, &b) > 1;
@@ -44127,7 +44205,7 @@ static dvt_status dvti_cuda_wgmma_multiply(dvti_cuda_gpu *gpu, const dvti_launch
 	void *list[1];
 	dvti_cu_result result;
 	dvt_status status =
-		dvti_cuda_find_function(gpu, launch->name, plan->program, plan->entry, &function);
+		dvti_cuda_find_function(gpu, launch->name, &plan->program, plan->entry, &function);
 	if (status != DVT_OK)
 		return status;
 	result = dvti_cuda_wgmma_args(plan, launch->out[0].dtype, &args);
@@ -44207,7 +44285,7 @@ static int64_t dvti_cuda_opt_fill(dvti_koptimizer *args, const dvti_update_of *u
 	const int64_t most = DVTI_KOPT_WORDS / (states + 3);
 	int64_t done;
 	int n_rows = 0, k;
-	memset(args, 0, sizeof *args);
+	dvti_clear(args, sizeof *args);
 	for (done = 0; done < n && done < most; done++) {
 		const dvti_update_of *u = &updates[done];
 		uint64_t *word = args->word + done * (states + 3);
@@ -44236,7 +44314,7 @@ static int dvti_cuda_opt_each(int each, const void *data, dvt_dtype dtype) {
 static dvti_update_of dvti_cuda_opt_own(const dvti_launch *launch) {
 	dvti_update_of u;
 	int k;
-	memset(&u, 0, sizeof u);
+	dvti_clear(&u, sizeof u);
 	u.w = launch->out[0].data;
 	u.g = launch->in[0].data;
 	for (k = 1; k < launch->n_out; k++)
@@ -44273,7 +44351,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 	for (i = 0; i < n && status == DVT_OK;) {
 		const int64_t chunk = 256 * each * 4;
 		i += dvti_cuda_opt_fill(&args, updates + i, n - i, states, chunk);
-		status = dvti_cuda_start(gpu, launch, program, "dvti_optimizer",
+		status = dvti_cuda_start(gpu, launch, &program, "dvti_optimizer",
 								 dvti_cuda_grid_for(gpu, args.chunks * chunk, 256, 4 * each), &args,
 								 sizeof args);
 	}
@@ -44346,7 +44424,7 @@ static dvt_status dvti_cuda_order_start(dvti_cuda_gpu *gpu, const dvti_launch *l
 	dvti_cuda_program program;
 	program = DVTI_CUDA_PROGRAM(order);
 	program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)(launch->op != DVTI_OP_sort) << 4;
-	return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),
+	return dvti_cuda_start(gpu, launch, &program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),
 						   args, sizeof *args);
 }
 
@@ -44411,7 +44489,7 @@ static dvt_status dvti_cuda_order_rounds(dvti_cuda_gpu *gpu, const dvti_launch *
 DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
 	const dvti_cuda_order_plan *plan = (const dvti_cuda_order_plan *)(const void *)&launch->plan;
 	dvti_korder args;
-	memset(&args, 0, sizeof args);
+	dvti_clear(&args, sizeof args);
 	args.in = launch->in[0].data;
 	args.out = launch->out[0].data;
 	args.rows = launch->in[0].dim[0];
@@ -44469,7 +44547,7 @@ static void dvti_cuda_pool_plan_of(const dvti_launch *launch, dvti_cuda_pool_pla
 	const dvti_view *y = forward ? &launch->out[0] : &launch->in[0];
 	dvti_kpool *args = &plan->args;
 	int axis;
-	memset(plan, 0, sizeof *plan);
+	dvti_clear(plan, sizeof *plan);
 	plan->planes = x->dim[0] * x->dim[1];
 	plan->window_area = 1;
 	plan->x_size = dvti_cuda_view_size(x);
@@ -44514,7 +44592,8 @@ static dvt_status dvti_cuda_pool_start(dvti_cuda_gpu *gpu, const dvti_launch *la
 		grid.threads = plan->window_area >= 1024 ? 256 : 32;
 		grid.x = DVTI_MIN(plan->args.n, (int64_t)dvti_cuda_physical_of(gpu)->processors * 512);
 	}
-	return dvti_cuda_start(gpu, launch, program, "dvti_pool", grid, &plan->args, sizeof plan->args);
+	return dvti_cuda_start(gpu, launch, &program, "dvti_pool", grid, &plan->args,
+						   sizeof plan->args);
 }
 
 DVTI_PLAN_FITS(dvti_cuda_pool_plan)
@@ -44620,15 +44699,22 @@ static dvti_cuda_program dvti_cuda_random_program(const dvti_launch *launch) {
 	return program;
 }
 
+static dvt_status dvti_cuda_random_on(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+									  const char *entry, dvti_cuda_grid grid,
+									  const dvti_krandom *args) {
+	const dvti_cuda_program program = dvti_cuda_random_program(launch);
+	return dvti_cuda_start(gpu, launch, &program, entry, grid, args, sizeof *args);
+}
+
 static dvt_status dvti_cuda_random_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 										 const char *entry, const dvti_krandom *args) {
-	return dvti_cuda_start(gpu, launch, dvti_cuda_random_program(launch), entry,
-						   dvti_cuda_grid_for(gpu, args->threads, 256, 1), args, sizeof *args);
+	return dvti_cuda_random_on(gpu, launch, entry, dvti_cuda_grid_for(gpu, args->threads, 256, 1),
+							   args);
 }
 
 static dvti_krandom dvti_cuda_random_args(const dvti_launch *launch) {
 	dvti_krandom args;
-	memset(&args, 0, sizeof args);
+	dvti_clear(&args, sizeof args);
 	args.out = launch->out[0].data;
 	args.n = args.threads = launch->i[6];
 	args.aligned = (uintptr_t)args.out % 16 == 0;
@@ -44661,12 +44747,11 @@ static dvt_status dvti_cuda_shuffle(dvti_cuda_gpu *gpu, const dvti_launch *launc
 	args.values = (int64_t *)(args.keys + args.n);
 	args.left = (int *)(args.values + args.n);
 	args.rounds = launch->plan.i;
-	memset(&one, 0, sizeof one);
+	dvti_clear(&one, sizeof one);
 	one.x = one.y = one.z = 1;
 	one.threads = (int)DVTI_MIN(DVTI_MAX(dvti_cuda_power(args.n), 32), 1024);
 	if (args.n <= DVTI_CUDA_SHUFFLE_BLOCK)
-		return dvti_cuda_start(gpu, launch, dvti_cuda_random_program(launch), "dvti_shuffle_block",
-							   one, &args, sizeof args);
+		return dvti_cuda_random_on(gpu, launch, "dvti_shuffle_block", one, &args);
 	status = dvti_cuda_random_start(gpu, launch, "dvti_shuffle_start", &args);
 	for (args.step = 0; args.step < args.rounds && status == DVT_OK; args.step++) {
 		status = dvti_cuda_random_start(gpu, launch, "dvti_shuffle_claims", &args);
@@ -44675,8 +44760,7 @@ static dvt_status dvti_cuda_shuffle(dvti_cuda_gpu *gpu, const dvti_launch *launc
 	}
 	one.threads = 1;
 	return status != DVT_OK ? status
-							: dvti_cuda_start(gpu, launch, dvti_cuda_random_program(launch),
-											  "dvti_shuffle_end", one, &args, sizeof args);
+							: dvti_cuda_random_on(gpu, launch, "dvti_shuffle_end", one, &args);
 }
 
 /* Sorts by random keys, as often as the CPU does. */
@@ -44820,14 +44904,17 @@ static void dvti_cuda_reduce_plan_of(const dvti_launch *launch, dvti_cuda_reduct
 	dvti_kview none;
 	int kept = (int)launch->i[0], i;
 	bool sorts = dvti_reduce_row_of(launch->op)->rule != DVTI_RESULT_PLACE; /* axes, by stride */
-	memset(r, 0, sizeof *r);
-	args->out = dvti_cuda_view(&launch->out[0]);
-	args->kept = args->reduced = dvti_cuda_view(&launch->in[0]);
+	dvti_clear(r, sizeof *r);
+	dvti_cuda_view(&args->out, &launch->out[0]);
+	args->kept.data = args->reduced.data = launch->in[0].data;
 	args->kept.ndim = kept;
 	args->reduced.ndim = launch->in[0].ndim - kept;
 	args->n_kept = args->n_reduced = 1;
-	for (i = 0; i < kept; i++)
+	for (i = 0; i < kept; i++) {
+		args->kept.dim[i] = launch->in[0].dim[i];
+		args->kept.stride[i] = launch->in[0].stride[i];
 		args->n_kept *= args->kept.dim[i];
+	}
 	for (i = 0; i < (int)args->reduced.ndim; i++) {
 		args->reduced.dim[i] = launch->in[0].dim[kept + i];
 		args->reduced.stride[i] = launch->in[0].stride[kept + i];
@@ -44840,6 +44927,7 @@ static void dvti_cuda_reduce_plan_of(const dvti_launch *launch, dvti_cuda_reduct
 	r->wide = dvti_cuda_reach(&args->kept) + dvti_cuda_reach(&args->reduced) > narrow ||
 			  DVTI_MAX(args->n_kept, args->n_reduced) > narrow;
 	dvti_cuda_reduce_shape(r, 16 / dvt_dtype_size(launch->in[0].dtype));
+	args->items = r->tiles * args->n_chunks;
 }
 
 /* ---- the program ---- */
@@ -44888,30 +44976,33 @@ static dvti_cuda_grid dvti_cuda_reduce_grid(int64_t items) {
 }
 
 static dvt_status dvti_cuda_reduce_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-										 const dvti_cuda_reduction *r,
+										 const dvti_kreduce *args, bool wide,
 										 dvti_cuda_reduce_kernel kernel) {
 	static const char *const entry[] = {"dvti_reduce_rows", "dvti_reduce_columns",
 										"dvti_reduce_chunks"};
 	dvti_cuda_program program = DVTI_CUDA_PROGRAM(reduce);
 	program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
-					  (uint64_t)launch->op << 8 | (uint64_t)kernel << 16 | (uint64_t)r->wide << 18;
-	return dvti_cuda_start(gpu, launch, program, entry[kernel],
-						   dvti_cuda_reduce_grid(r->args.items), &r->args, sizeof r->args);
+					  (uint64_t)launch->op << 8 | (uint64_t)kernel << 16 | (uint64_t)wide << 18;
+	return dvti_cuda_start(gpu, launch, &program, entry[kernel], dvti_cuda_reduce_grid(args->items),
+						   args, sizeof *args);
 }
 
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	dvti_cuda_reduction r = *(const dvti_cuda_reduction *)(const void *)&launch->plan;
-	dvti_kreduce *args = &r.args;
+	const dvti_cuda_reduction *r = (const dvti_cuda_reduction *)(const void *)&launch->plan;
+	const dvti_cuda_reduce_kernel kernel =
+		r->columns ? DVTI_CUDA_REDUCE_COLUMNS : DVTI_CUDA_REDUCE_ROWS;
+	dvti_kreduce args;
 	dvt_status status;
-	args->partial = launch->workspace;
-	args->items = r.tiles * args->n_chunks;
-	status = dvti_cuda_reduce_start(gpu, launch, &r,
-									r.columns ? DVTI_CUDA_REDUCE_COLUMNS : DVTI_CUDA_REDUCE_ROWS);
-	if (status != DVT_OK || !r.split)
+	if (!r->split)
+		return dvti_cuda_reduce_start(gpu, launch, &r->args, r->wide, kernel);
+	args = r->args;
+	args.partial = launch->workspace;
+	status = dvti_cuda_reduce_start(gpu, launch, &args, r->wide, kernel);
+	if (status != DVT_OK)
 		return status;
-	args->lanes = r.join_lanes;
-	args->items = (args->n_kept - 1) / (256 / args->lanes) + 1;
-	return dvti_cuda_reduce_start(gpu, launch, &r, DVTI_CUDA_REDUCE_CHUNKS);
+	args.lanes = r->join_lanes;
+	args.items = (args.n_kept - 1) / (256 / args.lanes) + 1;
+	return dvti_cuda_reduce_start(gpu, launch, &args, r->wide, DVTI_CUDA_REDUCE_CHUNKS);
 }
 
 DVTI_PLAN_FITS(dvti_cuda_reduction)
@@ -45014,7 +45105,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 					  (uint64_t)(args.b > 1) << 8;
 	for (k = args.chunks > 1 ? 0 : 2; k < 3 && status == DVT_OK; k++) {
 		int64_t items = args.lines * (k == 1 ? 1 : args.chunks);
-		status = dvti_cuda_start(gpu, launch, program, entry[k],
+		status = dvti_cuda_start(gpu, launch, &program, entry[k],
 								 dvti_cuda_grid_for(gpu, items * each, 256, 1), &args, sizeof args);
 	}
 	return status;
@@ -45099,17 +45190,18 @@ static void dvti_cuda_softmax_cut(dvti_cuda_softmax_plan *plan) {
 	plan->grid.x = args->groups * args->parts;
 }
 
-static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu,
-														const dvti_view *in, const dvti_view *out) {
+DVTI_PLAN_FITS(dvti_cuda_softmax_plan)
+
+static void dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu, const dvti_view *in,
+									  const dvti_view *out, dvti_cuda_softmax_plan *plan) {
 	const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* positions past the end still fit */
-	dvti_cuda_softmax_plan plan;
-	dvti_ksoftmax *args = &plan.args;
+	dvti_ksoftmax *args = &plan->args;
 	int last = in->ndim - 1, i;
 	bool doubles = in->dtype == DVT_F64 || !dvt_dtype_is_float(in->dtype);
 	int64_t each, most = doubles ? 16 : 32; /* elements that fit in 128 registers */
-	memset(&plan, 0, sizeof plan);
-	args->in = dvti_cuda_view(in);
-	args->out = dvti_cuda_view(out);
+	dvti_clear(plan, sizeof *plan);
+	dvti_cuda_view(&args->in, in);
+	dvti_cuda_view(&args->out, out);
 	args->n = args->in.dim[last];
 	args->in_step = args->in.stride[last];
 	args->out_step = args->out.stride[last];
@@ -45121,24 +45213,24 @@ static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu
 	args->vector = dvti_cuda_softmax_vector(in, out, args);
 	each = args->vector ? 16 / dvt_dtype_size(out->dtype) : 1;
 	last = (int)args->in.ndim - 1;
-	plan.columns = args->in.dim[last] > 1 && args->n > 1 &&
-				   dvti_cuda_distance(args->in.stride[last]) < dvti_cuda_distance(args->in_step);
-	plan.wide = dvti_cuda_reach(&args->in) + args->n * dvti_cuda_distance(args->in_step) > narrow ||
-				dvti_cuda_reach(&args->out) + args->n * dvti_cuda_distance(args->out_step) > narrow;
-	if (plan.columns)
-		dvti_cuda_softmax_columns(&plan, most);
+	plan->columns = args->in.dim[last] > 1 && args->n > 1 &&
+					dvti_cuda_distance(args->in.stride[last]) < dvti_cuda_distance(args->in_step);
+	plan->wide =
+		dvti_cuda_reach(&args->in) + args->n * dvti_cuda_distance(args->in_step) > narrow ||
+		dvti_cuda_reach(&args->out) + args->n * dvti_cuda_distance(args->out_step) > narrow;
+	if (plan->columns)
+		dvti_cuda_softmax_columns(plan, most);
 	else
-		dvti_cuda_softmax_rows(&plan, each, most);
-	args->groups = (args->rows - 1) / (plan.grid.threads / args->lanes) + 1;
+		dvti_cuda_softmax_rows(plan, each, most);
+	args->groups = (args->rows - 1) / (plan->grid.threads / args->lanes) + 1;
 	args->parts = 1;
-	plan.grid.x = DVTI_MIN(args->groups, INT32_MAX);
-	if (!plan.in_registers && args->groups < DVTI_CUDA_SOFTMAX_BLOCKS)
-		dvti_cuda_softmax_cut(&plan);
-	else if (!plan.in_registers && !plan.columns) /* rows in progress stay in L2 */
-		plan.grid.x = DVTI_MIN(args->groups, (int64_t)dvti_cuda_physical_of(gpu)->processors *
-												 (args->n <= DVTI_CUDA_PAIR ? 2 : 1));
-	plan.grid.y = plan.grid.z = 1;
-	return plan;
+	plan->grid.x = DVTI_MIN(args->groups, INT32_MAX);
+	if (!plan->in_registers && args->groups < DVTI_CUDA_SOFTMAX_BLOCKS)
+		dvti_cuda_softmax_cut(plan);
+	else if (!plan->in_registers && !plan->columns) /* rows in progress stay in L2 */
+		plan->grid.x = DVTI_MIN(args->groups, (int64_t)dvti_cuda_physical_of(gpu)->processors *
+												  (args->n <= DVTI_CUDA_PAIR ? 2 : 1));
+	plan->grid.y = plan->grid.z = 1;
 }
 
 DVTI_FN void dvti_cuda_describe_softmax(uint64_t variant, dvti_text *text) {
@@ -45168,35 +45260,43 @@ static dvti_cuda_program dvti_cuda_softmax_program(const dvti_cuda_softmax_plan 
 }
 
 DVTI_FN int64_t dvti_cuda_plan_softmax(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-	dvti_cuda_softmax_plan plan;
+	dvti_cuda_softmax_plan *plan = (dvti_cuda_softmax_plan *)(void *)&launch->plan;
 	if (launch->op == DVTI_OP_cross_entropy_data)
 		return 0;
-	plan = dvti_cuda_softmax_plan_of(gpu, &launch->in[0], &launch->out[launch->n_out - 1]);
-	return plan.args.parts > 1 ? plan.args.rows * plan.args.parts * 16 : 0;
+	dvti_cuda_softmax_plan_of(gpu, &launch->in[0], &launch->out[launch->n_out - 1], plan);
+	if (launch->op == DVTI_OP_cross_entropy) {
+		plan->args.label = launch->in[1].data;
+		plan->args.loss = launch->out[0].data;
+	}
+	return plan->args.parts > 1 ? plan->args.rows * plan->args.parts * 16 : 0;
 }
 
 /* Starts the one kernel, or the two that compute parts. */
 static dvt_status dvti_cuda_softmax_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-										  dvti_cuda_softmax_plan *plan, dvti_cuda_program program) {
-	bool parts = plan->args.parts > 1;
-	dvt_status status = DVT_OK;
-	plan->args.partial = launch->workspace;
-	if (parts)
-		status = dvti_cuda_start(gpu, launch, program, "dvti_softmax_parts", plan->grid,
-								 &plan->args, sizeof plan->args);
-	if (status == DVT_OK)
-		status =
-			dvti_cuda_start(gpu, launch, program, parts ? "dvti_softmax_finish" : "dvti_softmax",
-							plan->grid, &plan->args, sizeof plan->args);
-	return status;
+										  const dvti_cuda_softmax_plan *plan,
+										  dvti_cuda_program program) {
+	dvti_ksoftmax args;
+	dvt_status status;
+	if (plan->args.parts == 1)
+		return dvti_cuda_start(gpu, launch, &program, "dvti_softmax", plan->grid, &plan->args,
+							   sizeof plan->args);
+	args = plan->args;
+	args.partial = launch->workspace;
+	status = dvti_cuda_start(gpu, launch, &program, "dvti_softmax_parts", plan->grid, &args,
+							 sizeof args);
+	if (status != DVT_OK)
+		return status;
+	return dvti_cuda_start(gpu, launch, &program, "dvti_softmax_finish", plan->grid, &args,
+						   sizeof args);
 }
 
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	const dvti_view *in = &launch->in[0], *out = &launch->out[0];
-	dvti_cuda_softmax_plan plan = dvti_cuda_softmax_plan_of(gpu, in, out);
-	return dvti_cuda_softmax_start(
-		gpu, launch, &plan,
-		dvti_cuda_softmax_program(&plan, in->dtype, out->dtype, launch->op == DVTI_OP_log_softmax));
+	const dvti_cuda_softmax_plan *plan =
+		(const dvti_cuda_softmax_plan *)(const void *)&launch->plan;
+	return dvti_cuda_softmax_start(gpu, launch, plan,
+								   dvti_cuda_softmax_program(plan, launch->in[0].dtype,
+															 launch->out[0].dtype,
+															 launch->op == DVTI_OP_log_softmax));
 }
 
 /* ---- cross-entropy ---- */
@@ -45205,7 +45305,7 @@ static dvt_status dvti_cuda_entropy_gradient(dvti_cuda_gpu *gpu, const dvti_laun
 	const int64_t size = dvti_cuda_view_size(out);
 	dvti_cuda_program program = DVTI_CUDA_PROGRAM(softmax);
 	dvti_ksoftmax args;
-	memset(&args, 0, sizeof args);
+	dvti_clear(&args, sizeof args);
 	args.n = out->dim[out->ndim - 1];
 	args.rows = size / args.n;
 	args.in.data = launch->in[2].data;
@@ -45215,22 +45315,19 @@ static dvt_status dvti_cuda_entropy_gradient(dvti_cuda_gpu *gpu, const dvti_laun
 	program.variant = (uint64_t)out->dtype | (uint64_t)out->dtype << 4 | (uint64_t)1 << 18 |
 					  (uint64_t)(size >= (int64_t)1 << 30) << 17 |
 					  (uint64_t)(launch->in[1].dtype + 1) << 19;
-	return dvti_cuda_start(gpu, launch, program, "dvti_cross_entropy_gradient",
+	return dvti_cuda_start(gpu, launch, &program, "dvti_cross_entropy_gradient",
 						   dvti_cuda_grid_for(gpu, size, 256, 1), &args, sizeof args);
 }
 
 DVTI_FN dvt_status dvti_cuda_cross_entropy(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	const dvti_view *in = &launch->in[0], *out = &launch->out[1];
-	dvti_cuda_softmax_plan plan;
+	const dvti_cuda_softmax_plan *plan =
+		(const dvti_cuda_softmax_plan *)(const void *)&launch->plan;
 	dvti_cuda_program program;
 	if (launch->op == DVTI_OP_cross_entropy_data)
 		return dvti_cuda_entropy_gradient(gpu, launch);
-	plan = dvti_cuda_softmax_plan_of(gpu, in, out);
-	plan.args.label = launch->in[1].data;
-	plan.args.loss = launch->out[0].data;
-	program = dvti_cuda_softmax_program(&plan, in->dtype, out->dtype, true);
+	program = dvti_cuda_softmax_program(plan, launch->in[0].dtype, launch->out[1].dtype, true);
 	program.variant |= (uint64_t)(launch->in[1].dtype + 1) << 19;
-	return dvti_cuda_softmax_start(gpu, launch, &plan, program);
+	return dvti_cuda_softmax_start(gpu, launch, plan, program);
 }
 
 #undef DVTI_CUDA_PAIR
@@ -45275,7 +45372,7 @@ static dvt_status dvti_cuda_norm_rows(dvti_cuda_gpu *gpu, const dvti_launch *lau
 	dvti_cuda_program program = DVTI_CUDA_PROGRAM(layer_norm);
 	dvti_cuda_grid grid;
 	int each = 8, i;
-	memset(&grid, 0, sizeof grid);
+	dvti_clear(&grid, sizeof grid);
 	each = dvti_cuda_norm_each(each, args->x, dtype[0], args->n);
 	each = dvti_cuda_norm_each(each, args->g, dtype[1], args->n);
 	each = dvti_cuda_norm_each(each, args->out, dtype[gradient ? 0 : 1], args->n);
@@ -45297,7 +45394,7 @@ static dvt_status dvti_cuda_norm_rows(dvti_cuda_gpu *gpu, const dvti_launch *lau
 					  (uint64_t)per << 12 | (uint64_t)(each == 8 ? 3 : each / 2) << 18 |
 					  (uint64_t)is_long << 20 | (uint64_t)(launch->i[0] != 0) << 21 |
 					  (uint64_t)(args->n >= (int64_t)1 << 30) << 22 | (uint64_t)gradient << 23;
-	return dvti_cuda_start(gpu, launch, program, "dvti_layer_norm", grid, args, sizeof *args);
+	return dvti_cuda_start(gpu, launch, &program, "dvti_layer_norm", grid, args, sizeof *args);
 }
 
 DVTI_FN int64_t dvti_cuda_plan_layer_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
@@ -45311,7 +45408,7 @@ DVTI_FN dvt_status dvti_cuda_layer_norm(dvti_cuda_gpu *gpu, const dvti_launch *l
 	dvt_dtype dtype[3]; /* x, the result, gamma and beta */
 	dvti_klayer_norm args;
 	dvt_status status = DVT_OK;
-	memset(&args, 0, sizeof args);
+	dvti_clear(&args, sizeof args);
 	args.n = x->dim[x->ndim - 1];
 	args.rows = dvti_cuda_view_size(x) / args.n;
 	args.x = x->data;
@@ -45375,7 +45472,7 @@ static int64_t dvti_cuda_norm_chunk(const dvti_kbatch_norm *args, int64_t most) 
 /* Sets the geometry for x (a, c, b). */
 static dvti_kbatch_norm dvti_cuda_norm_args(int64_t a, int64_t c, int64_t b) {
 	dvti_kbatch_norm args;
-	memset(&args, 0, sizeof args);
+	dvti_clear(&args, sizeof args);
 	args.c = c;
 	args.count = a * b;
 	args.b = dvti_cuda_divisor(b);
@@ -45395,7 +45492,7 @@ static dvt_status dvti_cuda_norm_start(dvti_cuda_gpu *gpu, const dvti_launch *la
 									   int64_t chunk, dvti_cuda_norm_step step) {
 	dvti_cuda_program program = DVTI_CUDA_PROGRAM(batch_norm);
 	dvti_cuda_grid grid;
-	memset(&grid, 0, sizeof grid);
+	dvti_clear(&grid, sizeof grid);
 	args->chunk = chunk;
 	args->items = ((args->c - 1) / args->width + 1) * ((args->count - 1) / chunk + 1);
 	grid.x = DVTI_MIN(args->items, INT32_MAX);
@@ -45405,7 +45502,7 @@ static dvt_status dvti_cuda_norm_start(dvti_cuda_gpu *gpu, const dvti_launch *la
 					  (uint64_t)(args->count >= (int64_t)1 << 30) << 12 |
 					  (uint64_t)(launch->op == DVTI_OP_layer_norm_data) << 13 |
 					  (uint64_t)step << 14;
-	return dvti_cuda_start(gpu, launch, program, "dvti_batch_norm", grid, args, sizeof *args);
+	return dvti_cuda_start(gpu, launch, &program, "dvti_batch_norm", grid, args, sizeof *args);
 }
 
 /* Starts the sums of dy and dy z. They are the gradients of gamma and beta at once when there is
@@ -45552,7 +45649,7 @@ DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n, int bits) {
 DVTI_FN dvti_cuda_sorting dvti_cuda_sort_begin(void *workspace, int64_t n, int bits) {
 	dvti_cuda_sorting sorting;
 	int64_t bytes;
-	memset(&sorting, 0, sizeof sorting);
+	dvti_clear(&sorting, sizeof sorting);
 	sorting.n = n;
 	sorting.wide = dvti_cuda_sort_wide(n, bits);
 	bytes = n * (sorting.wide ? 8 : 4);
@@ -45574,7 +45671,7 @@ static dvt_status dvti_cuda_sort_pass(dvti_cuda_gpu *gpu, const dvti_launch *lau
 	int k;
 	program = DVTI_CUDA_PROGRAM(sort);
 	program.variant = sorting->wide;
-	memset(&args, 0, sizeof args);
+	dvti_clear(&args, sizeof args);
 	args.keys = sorting->keys;
 	args.values = sorting->sorted ? sorting->values : NULL;
 	args.other_keys = sorting->other_keys;
@@ -45589,7 +45686,7 @@ static dvt_status dvti_cuda_sort_pass(dvti_cuda_gpu *gpu, const dvti_launch *lau
 	for (k = 0; k < 3 && status == DVT_OK; k++) {
 		grid.x = k == 1 ? 1 : args.tiles;
 		grid.threads = k == 1 ? 1024 : 256;
-		status = dvti_cuda_start(gpu, launch, program, entry[k], grid, &args, sizeof args);
+		status = dvti_cuda_start(gpu, launch, &program, entry[k], grid, &args, sizeof args);
 	}
 	return status;
 }
@@ -45696,7 +45793,8 @@ static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *funct
 		block = dvti_cuda_new_block(gpu, function, bytes);
 	if (!block)
 		return dvti_failure();
-	used = dvti_atomic_add(&device->used, bytes);
+	used = dvti_atomic_load(&device->used) + bytes; /* changed with the lock held */
+	dvti_atomic_bump(&device->used, bytes);
 	if (used > dvti_atomic_load(&device->peak))
 		dvti_atomic_store(&device->peak, used);
 	dvti_cuda_note_fresh(gpu, block);
@@ -45721,10 +45819,10 @@ static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
 	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
 	dvti_cuda_block *block;
 	bool pushed = false;
-	dvti_atomic_add(&device->used, -bytes);
 	if (gpu->process != dvti_process_id())
 		return;
 	dvti_mutex_lock(&gpu->lock);
+	dvti_atomic_bump(&device->used, -bytes);
 	block = dvti_cuda_block_at(&gpu->memory, at);
 	/* Without memory that other streams use, nothing is asked of the driver. */
 	if (!gpu->physical->lost &&
@@ -46617,7 +46715,7 @@ static bool dvti_mxnet_positions(dvt_array *out, dvti_launch *launch, dvti_strea
 	positions = dvti_array_new(launch->name, DVT_SHAPE(launch->i[4]), DVT_I64, out->storage->ctx);
 	if (!positions || dvti_write_host(launch->name, positions, stream->position[g]) != DVT_OK)
 		return false;
-	launch->in[0] = dvti_view_of(positions);
+	dvti_view_into(&launch->in[0], positions);
 	launch->n_in = 1;
 	return true;
 }
@@ -46663,7 +46761,7 @@ static dvt_status dvti_draw_mxnet(dvt_array *out, dvti_launch *launch) {
 DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key *key, int words) {
 	int per = 4 / words;
 	int64_t n = dvt_shape_size(out->shape);
-	launch->out[0] = dvti_view_of(out);
+	dvti_view_into(&launch->out[0], out);
 	launch->n_out = 1;
 	launch->i[6] = n;
 	if (dvti_is_meta(out->storage->device)) /* no number is drawn */
@@ -47180,7 +47278,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
 	launch.f[0] = scalar;
 	launch.i[0] = scalar_at;
 	if (scalar_at) {
-		memset(&launch.in[scalar_at - 1], 0, sizeof launch.in[0]);
+		dvti_clear(&launch.in[scalar_at - 1], sizeof launch.in[0]);
 		launch.i[1] = launch.compute == DVTI_I64 ? (int64_t)scalar : 0;
 	}
 	if (into) {
@@ -47515,7 +47613,7 @@ static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_sh
 	if (out->dtype == DVT_F32)
 		launch.i[0] = dvti_tf32_allowed() ? 1 : dvti_tf32x3_allowed() ? 2 : 0;
 	if (bias)
-		launch.epilogue.bias = dvti_view_of(bias);
+		dvti_view_into(&launch.epilogue.bias, bias);
 	launch.epilogue.activation = relu ? DVTI_RELU : DVTI_NO_ACTIVATION;
 	if (mask)
 		launch.epilogue.mask = dvti_view_of(mask).data;
@@ -47856,20 +47954,26 @@ static dvt_shape dvti_reduced_shape(dvt_shape x, unsigned mask, bool keepdims) {
 	return shape;
 }
 
-static dvti_view dvti_reduced_view(const dvt_array *out, dvt_shape x, unsigned mask) {
-	dvt_shape kept = dvti_reduced_shape(x, mask, false);
-	dvti_view view = dvti_view_of(out);
-	view.ndim = kept.ndim;
-	memcpy(view.dim, kept.dim, sizeof view.dim);
-	dvti_strides_c(kept, view.stride);
-	return view;
+/* Sets the view of the result with the kept axes only. */
+static void dvti_reduced_view(const dvt_array *out, const dvt_shape *x, unsigned mask,
+							  dvti_view *view) {
+	const bool keepdims = out->shape.ndim == x->ndim;
+	int i, to = 0;
+	dvti_view_into(view, out);
+	for (i = 0; i < x->ndim; i++)
+		if (!(mask >> i & 1u)) {
+			view->dim[to] = x->dim[i];
+			view->stride[to] = out->stride[keepdims ? i : to];
+			to++;
+		}
+	view->ndim = to;
 }
 
 /* Sets the view of x with the kept axes first, then the reduced ones. Returns the number of
    elements per result. */
 static int64_t dvti_reduction_view(const dvt_array *x, unsigned mask, dvti_view *view) {
 	int pass, i, to = 0, kept = 0;
-	*view = dvti_view_of(x);
+	dvti_view_into(view, x);
 	for (pass = 0; pass < 2; pass++)
 		for (i = 0; i < x->shape.ndim; i++)
 			if ((int)(mask >> i & 1u) == pass) {
@@ -47917,10 +48021,10 @@ static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, d
 		return NULL;
 	launch.compute = dvti_class_of(x->dtype);
 	launch.n_in = launch.n_out = 1;
-	launch.out[0] = dvti_reduced_view(out, x->shape, mask);
+	dvti_reduced_view(out, &x->shape, mask, &launch.out[0]);
 	if (mean) {
 		launch.n_in = 2;
-		launch.in[1] = dvti_reduced_view(mean, x->shape, mask);
+		dvti_reduced_view(mean, &x->shape, mask, &launch.in[1]);
 	}
 	launch.i[0] = launch.out[0].ndim;
 	launch.f[0] = (double)count;
@@ -48060,8 +48164,8 @@ static dvt_array *dvti_softmax(const char *name, dvti_op op, dvt_array *x, int a
 		return NULL;
 	launch.compute = dvti_class_of(out->dtype);
 	launch.n_in = launch.n_out = 1;
-	launch.in[0] = dvti_view_of(x);
-	launch.out[0] = dvti_view_of(out);
+	dvti_view_into(&launch.in[0], x);
+	dvti_view_into(&launch.out[0], out);
 	dvti_axis_last(&launch.in[0], axis);
 	dvti_axis_last(&launch.out[0], axis);
 	if (dvt_size(out) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
@@ -48411,7 +48515,7 @@ static bool dvti_fill_with(const char *name, dvt_array *x, double value) {
 	dvti_float_mode mode;
 	dvti_launch launch;
 	dvti_launch_begin(&launch, name, dvti_kernel_fill(), DVTI_OP_fill);
-	launch.out[0] = dvti_view_of(x);
+	dvti_view_into(&launch.out[0], x);
 	launch.n_out = 1;
 	launch.f[0] = value;
 	mode = dvti_float_mode_begin(); /* with DAZ set, small numbers would compare as 0 */
@@ -48474,7 +48578,7 @@ DVT_API dvt_array *dvt_eye(int64_t rows, int64_t columns, int64_t k, dvt_dtype d
 	dvti_launch_begin(&launch, "dvt_eye", dvti_kernel_eye(), DVTI_OP_eye);
 	if (!x)
 		return NULL;
-	launch.out[0] = dvti_view_of(x);
+	dvti_view_into(&launch.out[0], x);
 	launch.n_out = 1;
 	launch.i[0] = k;
 	if (dvt_shape_size(x->shape) > 0 && dvti_run(x->storage->device, &launch) != DVT_OK)
@@ -48502,7 +48606,7 @@ static dvt_array *dvti_spaced(const char *name, double start, double step, const
 	scope = dvt_scope_begin();
 	x = dvti_array_new(name, DVT_SHAPE(n), made, ctx);
 	if (x) {
-		launch.out[0] = dvti_view_of(x);
+		dvti_view_into(&launch.out[0], x);
 		launch.n_out = 1;
 		launch.f[0] = start;
 		launch.f[1] = step;
@@ -48694,8 +48798,8 @@ static dvt_array *dvti_concat(const char *name, dvt_array *const *arrays, int n,
 		dvti_launch launch;
 		int64_t extent = arrays[k]->shape.dim[axis];
 		dvti_launch_begin(&launch, name, dvti_kernel_elementwise(), DVTI_OP_copy);
-		launch.in[0] = dvti_view_of(arrays[k]);
-		launch.out[0] = dvti_view_of(out);
+		dvti_view_into(&launch.in[0], arrays[k]);
+		dvti_view_into(&launch.out[0], out);
 		launch.out[0].dim[axis] = extent;
 		launch.n_in = launch.n_out = 1;
 		launch.compute = dvti_class_of(arrays[k]->dtype);
@@ -48883,7 +48987,7 @@ static bool dvti_take_run(const char *name, dvti_op op, dvt_array *x, dvt_array 
 	dvti_launch_begin(&launch, name, dvti_kernel_take(), op);
 	launch.in[0] = dvti_around_axis(x, axis, op == DVTI_OP_take ? 1 : many);
 	launch.out[0] = dvti_around_axis(out, axis, op == DVTI_OP_take ? many : 1);
-	launch.in[1] = dvti_view_of(index);
+	dvti_view_into(&launch.in[1], index);
 	launch.in[1].ndim = 1;
 	launch.in[1].dim[0] = dvt_size(index);
 	launch.in[1].stride[0] = 1;
@@ -48975,7 +49079,7 @@ static dvt_array *dvti_take_along(const char *name, dvti_op op, dvt_array *x, dv
 	source.dim[axis] = x->shape.dim[axis];
 	launch.in[0] = dvti_view_broadcast(x, source);
 	launch.in[1] = dvti_view_broadcast(index, positions);
-	launch.out[0] = dvti_view_of(out);
+	dvti_view_into(&launch.out[0], out);
 	launch.n_in = 2;
 	launch.n_out = 1;
 	launch.i[0] = axis;
@@ -49092,8 +49196,8 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 	if (index)
 		out = dvti_array_new("dvt_one_hot", shape, dtype, indices->storage->ctx);
 	if (out) {
-		launch.in[0] = dvti_view_of(index);
-		launch.out[0] = dvti_view_of(out);
+		dvti_view_into(&launch.in[0], index);
+		dvti_view_into(&launch.out[0], out);
 		launch.n_in = launch.n_out = 1;
 		if (dvt_size(out) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
 			out = NULL;
@@ -49820,9 +49924,9 @@ static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *co
 	if (!out)
 		return NULL;
 	for (i = 0; i < n; i++)
-		launch.in[i] = dvti_view_of(in[i]);
+		dvti_view_into(&launch.in[i], in[i]);
 	launch.n_in = n;
-	launch.out[0] = dvti_view_of(out);
+	dvti_view_into(&launch.out[0], out);
 	launch.n_out = 1;
 	memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
 	launch.i[7] = (in[0]->dtype == DVT_F32 && dvti_tf32_allowed() ? 1 : 0) +
@@ -51723,13 +51827,13 @@ static dvt_array *dvti_pool2d_run(const char *name, dvti_op op, dvt_array *const
 	for (i = 0; i < n; i++) {
 		if (!(ready[i] = dvt_contiguous(in[i])))
 			return NULL;
-		launch.in[i] = dvti_view_of(ready[i]);
+		dvti_view_into(&launch.in[i], ready[i]);
 	}
 	out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
 	if (!out)
 		return NULL;
 	launch.n_in = n;
-	launch.out[0] = dvti_view_of(out);
+	dvti_view_into(&launch.out[0], out);
 	launch.n_out = 1;
 	memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
 	launch.i[7] = attr->i[9];
@@ -52045,8 +52149,8 @@ static bool dvti_warm_step(const char *name, dvt_ctx ctx, dvti_op op, int states
 	launch.n_out = states + 1;
 	launch.n_in = 1;
 	for (i = 0; i < launch.n_out; i++)
-		launch.out[i] = dvti_view_of(array[i]);
-	launch.in[0] = dvti_view_of(array[i]);
+		dvti_view_into(&launch.out[i], array[i]);
+	dvti_view_into(&launch.in[0], array[i]);
 	launch.f[4] = f4;
 	launch.f[6] = 1;
 	return dvti_run(array[0]->storage->device, &launch) == DVT_OK;
@@ -52563,8 +52667,8 @@ static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int
 	out = dvti_array_new(name, shape, op == DVTI_OP_sort ? x->dtype : DVT_I64, x->storage->ctx);
 	if (!out || dvt_size(out) == 0)
 		return out && axis != last ? dvt_swapaxes(out, axis, last) : out;
-	launch.in[0] = dvti_view_of(rows);
-	launch.out[0] = dvti_view_of(out);
+	dvti_view_into(&launch.in[0], rows);
+	dvti_view_into(&launch.out[0], out);
 	launch.in[0].ndim = launch.out[0].ndim = 2;
 	launch.in[0].dim[1] = rows->shape.dim[last];
 	launch.in[0].dim[0] = dvti_extents(rows->shape.dim, last);
@@ -62125,18 +62229,8 @@ typedef struct dvti_leading {
 
 /* Moves the highest bit of *x, which is not 0, to the top, and returns by how much. */
 static int dvti_to_top(uint64_t *x) {
-	int shift = 0;
-#if defined(__GNUC__) || defined(__clang__)
-	shift = __builtin_clzll(*x);
+	int shift = 63 - dvti_highest_bit(*x);
 	*x <<= shift;
-#else
-	int step;
-	for (step = 32; step; step /= 2)
-		if (!(*x >> (64 - step))) {
-			*x <<= step;
-			shift += step;
-		}
-#endif
 	return shift;
 }
 

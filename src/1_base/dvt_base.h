@@ -60,6 +60,21 @@ DVTI_FN char *dvti_strdup(const char *text);
 DVTI_FN bool dvti_mul(int64_t a, int64_t b, int64_t *out);
 DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out);
 
+/* Returns the position of the highest set bit of x > 0, which is log2(x) rounded down. */
+static inline int dvti_highest_bit(uint64_t x) {
+#if defined(__GNUC__) || defined(__clang__)
+    return 63 - __builtin_clzll(x);
+#else
+    int bit = 0, step;
+    for (step = 32; step; step /= 2)
+        if (x >> step) {
+            x >>= step;
+            bit += step;
+        }
+    return bit;
+#endif
+}
+
 /* ---- errors ---- */
 /* Keeps the first failure of this thread, logs it and returns the code. The sentence names the
    function, the value given, the value expected, and what to do. */

@@ -27,15 +27,10 @@
    power of two. */
 static int dvti_heap_bin_of(int64_t bytes) {
     uint64_t last = (uint64_t)(DVTI_MAX(bytes, 1) - 1) / DVTI_HEAP_LINE;
-    int shift = 0;
+    int shift;
     if (last < 16)
         return (int)last;
-#if defined(__GNUC__) || defined(__clang__)
-    shift = 60 - __builtin_clzll(last);
-#else
-    while (last >> shift >= 16)
-        shift++;
-#endif
+    shift = dvti_highest_bit(last) - 3;
     return 8 + shift * 8 + (int)(last >> shift) - 8;
 }
 

@@ -171,8 +171,8 @@ typedef struct dvti_devices {
     bool ready;
     dvti_device cpu;
     dvti_device gpu[DVT_MAX_GPUS];
-    bool open[DVT_MAX_GPUS];
-    int n_virtual; /* 0: the GPUs of the machine */
+    dvti_atomic open[DVT_MAX_GPUS]; /* changed with the lock held */
+    int n_virtual;                  /* 0: the GPUs of the machine */
     int64_t virtual_bytes;
 } dvti_devices;
 
@@ -234,13 +234,15 @@ static const dvti_backend_kind *dvti_kind_of_cpu(void) {
 
 static dvt_status dvti_devices_open(const dvti_backend_kind *kind, dvti_device *device, dvt_ctx ctx,
                                     int index, int64_t limit) {
-    memset(device, 0, sizeof *device);
     if (!kind)
         return dvti_fail(DVT_ERR_NOT_BUILT, "%s: this build has no backend for it; use dvt_cpu()",
                          dvt_ctx_name(ctx));
+    device->backend = NULL;
     device->kind = kind;
     device->ctx = ctx;
+    device->impl = NULL;
     device->limit = limit;
+    device->used = device->peak = 0; /* dvti_gpu_use may be counting a user, and takes it back */
     return kind->open(device, index);
 }
 
@@ -297,8 +299,22 @@ DVT_API const char *dvt_gpu_reason(void) {
     return dvt_num_gpus() ? "" : dvti_no_gpu_reason();
 }
 
-/* Counts a user while holding the lock that closing takes: a device in use is not closed. cpu() is
-   never closed, so its users are not counted. */
+/* If gpu(i) is open, counts a user and returns it, for dvti_device_end; else NULL. Takes no lock:
+   closing first marks the GPU as closed, then reads its users. So closing finds this user, or this
+   finds the mark. */
+static dvti_device *dvti_gpu_use(int i) {
+    dvti_device *device = &dvti_all_devices.gpu[i];
+    if (!dvti_atomic_load(&dvti_all_devices.open[i]))
+        return NULL;
+    dvti_atomic_add(&device->users, 1);
+    if (dvti_atomic_load(&dvti_all_devices.open[i]))
+        return device;
+    dvti_atomic_add(&device->users, -1);
+    return NULL;
+}
+
+/* Opens a GPU at its first use. A device in use is not closed. cpu() is never closed, so its users
+   are not counted. */
 static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function, dvt_ctx ctx) {
     dvti_device *device = NULL;
     dvti_devices *all;
@@ -313,16 +329,16 @@ static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function,
         device = &all->cpu;
     else if (ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < n) {
         device = &all->gpu[ctx.id];
-        if (!all->open[ctx.id]) {
+        if (!dvti_atomic_load(&all->open[ctx.id])) {
             int index;
             const dvti_backend_kind *kind = dvti_kind_of_gpu(ctx.id, &index);
             status = dvti_devices_open(kind, device, ctx, index,
                                        all->n_virtual ? all->virtual_bytes : 0);
-            all->open[ctx.id] = status == DVT_OK;
+            dvti_atomic_store(&all->open[ctx.id], status == DVT_OK);
         }
+        if (status == DVT_OK)
+            dvti_gpu_use(ctx.id);
     }
-    if (device && device != &all->cpu && status == DVT_OK)
-        dvti_atomic_add(&device->users, 1);
     dvti_mutex_unlock(&dvti_devices_lock);
     if (status != DVT_OK)
         return NULL;
@@ -358,6 +374,11 @@ static DVTI_NOINLINE dvti_device *dvti_device_begin_locked(const char *function,
 DVTI_FN dvti_device *dvti_device_begin(const char *function, dvt_ctx ctx) {
     if (ctx.type == DVT_DEVICE_CPU && ctx.id >= 0 && dvti_atomic_load(&dvti_cpu_ready))
         return &dvti_all_devices.cpu;
+    if (ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < DVT_MAX_GPUS) {
+        dvti_device *device = dvti_gpu_use(ctx.id);
+        if (device)
+            return device;
+    }
     return dvti_device_begin_locked(function, ctx);
 }
 
@@ -380,19 +401,18 @@ DVTI_FN bool dvti_device_look(dvt_ctx ctx, dvti_device **open, const dvti_backen
     dvti_mutex_lock(&dvti_devices_lock);
     all = dvti_devices_ready();
     exists = ctx.type == DVT_DEVICE_GPU && ctx.id >= 0 && ctx.id < dvti_devices_gpus(all);
-    *open = exists && all->open[ctx.id] ? &all->gpu[ctx.id] : NULL;
+    *open = exists ? dvti_gpu_use(ctx.id) : NULL;
     *kind = exists ? dvti_kind_of_gpu(ctx.id, index) : NULL;
     *limit = all->n_virtual ? all->virtual_bytes : 0;
-    if (*open) {
-        dvti_atomic_add(&(*open)->users, 1);
+    if (*open)
         *limit = dvti_atomic_load(&(*open)->limit);
-    }
     dvti_mutex_unlock(&dvti_devices_lock);
     return exists;
 }
 
 DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
     dvti_devices *all;
+    bool open[DVT_MAX_GPUS];
     int64_t users = 0;
     int i;
     if (n < 0 || n > DVT_MAX_GPUS || bytes < 0)
@@ -402,14 +422,17 @@ DVT_API dvt_status dvt_set_virtual_gpus(int n, int64_t bytes) {
             (long long)bytes, DVT_MAX_GPUS);
     dvti_mutex_lock(&dvti_devices_lock);
     all = dvti_devices_ready();
+    for (i = 0; i < DVT_MAX_GPUS; i++) {
+        open[i] = dvti_atomic_load(&all->open[i]);
+        dvti_atomic_store(&all->open[i], 0);
+        users += open[i] ? dvti_atomic_load(&all->gpu[i].users) : 0;
+    }
     for (i = 0; i < DVT_MAX_GPUS; i++)
-        if (all->open[i])
-            users += dvti_atomic_load(&all->gpu[i].users);
+        if (users)
+            dvti_atomic_store(&all->open[i], open[i]);
+        else if (open[i])
+            all->gpu[i].kind->close(&all->gpu[i]);
     if (!users) {
-        for (i = 0; i < DVT_MAX_GPUS; i++)
-            if (all->open[i])
-                all->gpu[i].kind->close(&all->gpu[i]);
-        memset(all->open, 0, sizeof all->open);
         all->n_virtual = n;
         all->virtual_bytes = bytes;
     }
@@ -484,14 +507,11 @@ DVT_API dvt_status dvt_synchronize(dvt_ctx ctx) {
     return status;
 }
 
-/* Returns gpu(i) if it is open, for dvti_device_end; else NULL. */
+/* The same as dvti_gpu_use, where a GPU that could not be closed must not be missed. */
 static dvti_device *dvti_gpu_open(int i) {
-    dvti_device *device = NULL;
+    dvti_device *device;
     dvti_mutex_lock(&dvti_devices_lock);
-    if (dvti_all_devices.open[i]) {
-        device = &dvti_all_devices.gpu[i];
-        dvti_atomic_add(&device->users, 1);
-    }
+    device = dvti_gpu_use(i);
     dvti_mutex_unlock(&dvti_devices_lock);
     return device;
 }

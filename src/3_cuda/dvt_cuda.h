@@ -60,12 +60,10 @@ DVTI_FN int dvti_nvrtc_major(void);
 DVTI_FN int64_t dvti_nvml_free(dvti_cu_device device);
 
 /* ---- device/ ---- */
-typedef struct dvti_cuda_loaded dvti_cuda_loaded; /* jit/: a function on a physical GPU */
-
 #define DVTI_CUDA_SLOTS 256
 
 typedef struct dvti_cuda_physical {
-    dvti_mutex lock; /* for opening, and for the functions */
+    dvti_mutex lock; /* for opening, and for loading functions */
     bool open;
     int index;
     dvti_cu_device device;
@@ -75,9 +73,7 @@ typedef struct dvti_cuda_physical {
     int64_t memory;      /* bytes */
     bool lost, reported; /* an error has ended the context; a caller has received it */
     char reason[512];    /* the first such error */
-    dvti_cuda_loaded *loaded;
-    size_t n_loaded, loaded_capacity;
-    int first[DVTI_CUDA_SLOTS]; /* for each hash: index in `loaded` + 1; 0: none */
+    dvti_atomic loaded[DVTI_CUDA_SLOTS]; /* for each hash: the address of a loaded function */
 } dvti_cuda_physical;
 
 /* Makes the physical GPU's context current for this thread. dvti_cuda_leave restores the previous
@@ -182,8 +178,9 @@ DVTI_FN void dvti_cuda_add_matmul_jobs(dvti_text *text);
 DVTI_FN void dvti_cuda_add_matmul_tiles(dvti_text *text);
 DVTI_FN void dvti_cuda_add_matmul_pack(dvti_text *text);
 /* Returns the function `entry` of the program on this GPU, if it is loaded. */
-DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
-                                       const char *entry, dvti_cu_function *out);
+DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical,
+                                       const dvti_cuda_program *program, const char *entry,
+                                       dvti_cu_function *out);
 /* Returns whether this GPU can have a program of dvti_cuda_exact: it is loaded or in a cache, or
    NVRTC can compile it, since 12.0. Looks for NVRTC only if the program is in no cache. */
 DVTI_FN bool dvti_cuda_has_exact(dvti_cuda_physical *physical, dvti_cuda_program program);
@@ -210,12 +207,12 @@ DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, i
                                           int64_t each);
 /* Returns the function on a locked gpu, which is unlocked meanwhile when it has to be compiled. */
 DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
-                                           dvti_cuda_program program, const char *entry,
+                                           const dvti_cuda_program *program, const char *entry,
                                            dvti_cu_function *function);
 /* Launches the kernel in the compute stream; `args` is the kernel's only argument. The gpu is
    locked, but not while the kernel is compiled, unless it is in a group of locked ones. */
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-                                   dvti_cuda_program program, const char *entry,
+                                   const dvti_cuda_program *program, const char *entry,
                                    dvti_cuda_grid grid, const void *args, size_t bytes);
 /* Does the same for a function that is loaded. */
 DVTI_FN dvt_status dvti_cuda_start_function(dvti_cuda_gpu *gpu, const dvti_launch *launch,
@@ -224,7 +221,7 @@ DVTI_FN dvt_status dvti_cuda_start_function(dvti_cuda_gpu *gpu, const dvti_launc
 /* Sets a contiguous result to 0 bytes in the compute stream. */
 DVTI_FN dvt_status dvti_cuda_start_zeros(dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                          const dvti_view *out);
-DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view);
+DVTI_FN void dvti_cuda_view(dvti_kview *k, const dvti_view *view);
 DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view);
 /* Returns the divisor for a kernel. Beyond 2^31 - 1 its multiplier is 0, for programs with 64-bit
    positions. A value below 1 counts as 1. */

@@ -79,7 +79,8 @@ static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *funct
         block = dvti_cuda_new_block(gpu, function, bytes);
     if (!block)
         return dvti_failure();
-    used = dvti_atomic_add(&device->used, bytes);
+    used = dvti_atomic_load(&device->used) + bytes; /* changed with the lock held */
+    dvti_atomic_bump(&device->used, bytes);
     if (used > dvti_atomic_load(&device->peak))
         dvti_atomic_store(&device->peak, used);
     dvti_cuda_note_fresh(gpu, block);
@@ -104,10 +105,10 @@ static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
     dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
     dvti_cuda_block *block;
     bool pushed = false;
-    dvti_atomic_add(&device->used, -bytes);
     if (gpu->process != dvti_process_id())
         return;
     dvti_mutex_lock(&gpu->lock);
+    dvti_atomic_bump(&device->used, -bytes);
     block = dvti_cuda_block_at(&gpu->memory, at);
     /* Without memory that other streams use, nothing is asked of the driver. */
     if (!gpu->physical->lost &&

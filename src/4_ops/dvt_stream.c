@@ -249,7 +249,7 @@ static bool dvti_mxnet_positions(dvt_array *out, dvti_launch *launch, dvti_strea
     positions = dvti_array_new(launch->name, DVT_SHAPE(launch->i[4]), DVT_I64, out->storage->ctx);
     if (!positions || dvti_write_host(launch->name, positions, stream->position[g]) != DVT_OK)
         return false;
-    launch->in[0] = dvti_view_of(positions);
+    dvti_view_into(&launch->in[0], positions);
     launch->n_in = 1;
     return true;
 }
@@ -295,7 +295,7 @@ static dvt_status dvti_draw_mxnet(dvt_array *out, dvti_launch *launch) {
 DVTI_FN dvt_status dvti_draw(dvt_array *out, dvti_launch *launch, const dvt_key *key, int words) {
     int per = 4 / words;
     int64_t n = dvt_shape_size(out->shape);
-    launch->out[0] = dvti_view_of(out);
+    dvti_view_into(&launch->out[0], out);
     launch->n_out = 1;
     launch->i[6] = n;
     if (dvti_is_meta(out->storage->device)) /* no number is drawn */

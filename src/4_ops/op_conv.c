@@ -125,9 +125,9 @@ static dvt_array *dvti_conv2d_launch(const char *name, dvti_op op, dvt_array *co
     if (!out)
         return NULL;
     for (i = 0; i < n; i++)
-        launch.in[i] = dvti_view_of(in[i]);
+        dvti_view_into(&launch.in[i], in[i]);
     launch.n_in = n;
-    launch.out[0] = dvti_view_of(out);
+    dvti_view_into(&launch.out[0], out);
     launch.n_out = 1;
     memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
     launch.i[7] = (in[0]->dtype == DVT_F32 && dvti_tf32_allowed() ? 1 : 0) +

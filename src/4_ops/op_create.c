@@ -26,7 +26,7 @@ static bool dvti_fill_with(const char *name, dvt_array *x, double value) {
     dvti_float_mode mode;
     dvti_launch launch;
     dvti_launch_begin(&launch, name, dvti_kernel_fill(), DVTI_OP_fill);
-    launch.out[0] = dvti_view_of(x);
+    dvti_view_into(&launch.out[0], x);
     launch.n_out = 1;
     launch.f[0] = value;
     mode = dvti_float_mode_begin(); /* with DAZ set, small numbers would compare as 0 */
@@ -89,7 +89,7 @@ DVT_API dvt_array *dvt_eye(int64_t rows, int64_t columns, int64_t k, dvt_dtype d
     dvti_launch_begin(&launch, "dvt_eye", dvti_kernel_eye(), DVTI_OP_eye);
     if (!x)
         return NULL;
-    launch.out[0] = dvti_view_of(x);
+    dvti_view_into(&launch.out[0], x);
     launch.n_out = 1;
     launch.i[0] = k;
     if (dvt_shape_size(x->shape) > 0 && dvti_run(x->storage->device, &launch) != DVT_OK)
@@ -117,7 +117,7 @@ static dvt_array *dvti_spaced(const char *name, double start, double step, const
     scope = dvt_scope_begin();
     x = dvti_array_new(name, DVT_SHAPE(n), made, ctx);
     if (x) {
-        launch.out[0] = dvti_view_of(x);
+        dvti_view_into(&launch.out[0], x);
         launch.n_out = 1;
         launch.f[0] = start;
         launch.f[1] = step;

@@ -113,7 +113,7 @@ DVTI_FN dvt_array *dvti_elementwise(const char *name, dvti_op op, dvt_array *con
     launch.f[0] = scalar;
     launch.i[0] = scalar_at;
     if (scalar_at) {
-        memset(&launch.in[scalar_at - 1], 0, sizeof launch.in[0]);
+        dvti_clear(&launch.in[scalar_at - 1], sizeof launch.in[0]);
         launch.i[1] = launch.compute == DVTI_I64 ? (int64_t)scalar : 0;
     }
     if (into) {

@@ -67,8 +67,8 @@ static dvt_array *dvti_concat(const char *name, dvt_array *const *arrays, int n,
         dvti_launch launch;
         int64_t extent = arrays[k]->shape.dim[axis];
         dvti_launch_begin(&launch, name, dvti_kernel_elementwise(), DVTI_OP_copy);
-        launch.in[0] = dvti_view_of(arrays[k]);
-        launch.out[0] = dvti_view_of(out);
+        dvti_view_into(&launch.in[0], arrays[k]);
+        dvti_view_into(&launch.out[0], out);
         launch.out[0].dim[axis] = extent;
         launch.n_in = launch.n_out = 1;
         launch.compute = dvti_class_of(arrays[k]->dtype);
@@ -256,7 +256,7 @@ static bool dvti_take_run(const char *name, dvti_op op, dvt_array *x, dvt_array 
     dvti_launch_begin(&launch, name, dvti_kernel_take(), op);
     launch.in[0] = dvti_around_axis(x, axis, op == DVTI_OP_take ? 1 : many);
     launch.out[0] = dvti_around_axis(out, axis, op == DVTI_OP_take ? many : 1);
-    launch.in[1] = dvti_view_of(index);
+    dvti_view_into(&launch.in[1], index);
     launch.in[1].ndim = 1;
     launch.in[1].dim[0] = dvt_size(index);
     launch.in[1].stride[0] = 1;
@@ -348,7 +348,7 @@ static dvt_array *dvti_take_along(const char *name, dvti_op op, dvt_array *x, dv
     source.dim[axis] = x->shape.dim[axis];
     launch.in[0] = dvti_view_broadcast(x, source);
     launch.in[1] = dvti_view_broadcast(index, positions);
-    launch.out[0] = dvti_view_of(out);
+    dvti_view_into(&launch.out[0], out);
     launch.n_in = 2;
     launch.n_out = 1;
     launch.i[0] = axis;
@@ -465,8 +465,8 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
     if (index)
         out = dvti_array_new("dvt_one_hot", shape, dtype, indices->storage->ctx);
     if (out) {
-        launch.in[0] = dvti_view_of(index);
-        launch.out[0] = dvti_view_of(out);
+        dvti_view_into(&launch.in[0], index);
+        dvti_view_into(&launch.out[0], out);
         launch.n_in = launch.n_out = 1;
         if (dvt_size(out) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)
             out = NULL;

@@ -165,7 +165,7 @@ static dvt_status dvti_matmul_run(const char *name, dvt_array *out, const dvt_sh
     if (out->dtype == DVT_F32)
         launch.i[0] = dvti_tf32_allowed() ? 1 : dvti_tf32x3_allowed() ? 2 : 0;
     if (bias)
-        launch.epilogue.bias = dvti_view_of(bias);
+        dvti_view_into(&launch.epilogue.bias, bias);
     launch.epilogue.activation = relu ? DVTI_RELU : DVTI_NO_ACTIVATION;
     if (mask)
         launch.epilogue.mask = dvti_view_of(mask).data;

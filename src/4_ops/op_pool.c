@@ -131,13 +131,13 @@ static dvt_array *dvti_pool2d_run(const char *name, dvti_op op, dvt_array *const
     for (i = 0; i < n; i++) {
         if (!(ready[i] = dvt_contiguous(in[i])))
             return NULL;
-        launch.in[i] = dvti_view_of(ready[i]);
+        dvti_view_into(&launch.in[i], ready[i]);
     }
     out = dvti_array_new(name, shape, in[0]->dtype, in[0]->storage->ctx);
     if (!out)
         return NULL;
     launch.n_in = n;
-    launch.out[0] = dvti_view_of(out);
+    dvti_view_into(&launch.out[0], out);
     launch.n_out = 1;
     memcpy(launch.i, attr->i, 7 * sizeof launch.i[0]);
     launch.i[7] = attr->i[9];

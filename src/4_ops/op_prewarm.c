@@ -188,8 +188,8 @@ static bool dvti_warm_step(const char *name, dvt_ctx ctx, dvti_op op, int states
     launch.n_out = states + 1;
     launch.n_in = 1;
     for (i = 0; i < launch.n_out; i++)
-        launch.out[i] = dvti_view_of(array[i]);
-    launch.in[0] = dvti_view_of(array[i]);
+        dvti_view_into(&launch.out[i], array[i]);
+    dvti_view_into(&launch.in[0], array[i]);
     launch.f[4] = f4;
     launch.f[6] = 1;
     return dvti_run(array[0]->storage->device, &launch) == DVT_OK;

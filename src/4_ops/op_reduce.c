@@ -18,20 +18,26 @@ static dvt_shape dvti_reduced_shape(dvt_shape x, unsigned mask, bool keepdims) {
     return shape;
 }
 
-static dvti_view dvti_reduced_view(const dvt_array *out, dvt_shape x, unsigned mask) {
-    dvt_shape kept = dvti_reduced_shape(x, mask, false);
-    dvti_view view = dvti_view_of(out);
-    view.ndim = kept.ndim;
-    memcpy(view.dim, kept.dim, sizeof view.dim);
-    dvti_strides_c(kept, view.stride);
-    return view;
+/* Sets the view of the result with the kept axes only. */
+static void dvti_reduced_view(const dvt_array *out, const dvt_shape *x, unsigned mask,
+                              dvti_view *view) {
+    const bool keepdims = out->shape.ndim == x->ndim;
+    int i, to = 0;
+    dvti_view_into(view, out);
+    for (i = 0; i < x->ndim; i++)
+        if (!(mask >> i & 1u)) {
+            view->dim[to] = x->dim[i];
+            view->stride[to] = out->stride[keepdims ? i : to];
+            to++;
+        }
+    view->ndim = to;
 }
 
 /* Sets the view of x with the kept axes first, then the reduced ones. Returns the number of
    elements per result. */
 static int64_t dvti_reduction_view(const dvt_array *x, unsigned mask, dvti_view *view) {
     int pass, i, to = 0, kept = 0;
-    *view = dvti_view_of(x);
+    dvti_view_into(view, x);
     for (pass = 0; pass < 2; pass++)
         for (i = 0; i < x->shape.ndim; i++)
             if ((int)(mask >> i & 1u) == pass) {
@@ -79,10 +85,10 @@ static dvt_array *dvti_reduce_mask(const char *name, dvti_op op, dvt_array *x, d
         return NULL;
     launch.compute = dvti_class_of(x->dtype);
     launch.n_in = launch.n_out = 1;
-    launch.out[0] = dvti_reduced_view(out, x->shape, mask);
+    dvti_reduced_view(out, &x->shape, mask, &launch.out[0]);
     if (mean) {
         launch.n_in = 2;
-        launch.in[1] = dvti_reduced_view(mean, x->shape, mask);
+        dvti_reduced_view(mean, &x->shape, mask, &launch.in[1]);
     }
     launch.i[0] = launch.out[0].ndim;
     launch.f[0] = (double)count;
@@ -222,8 +228,8 @@ static dvt_array *dvti_softmax(const char *name, dvti_op op, dvt_array *x, int a
         return NULL;
     launch.compute = dvti_class_of(out->dtype);
     launch.n_in = launch.n_out = 1;
-    launch.in[0] = dvti_view_of(x);
-    launch.out[0] = dvti_view_of(out);
+    dvti_view_into(&launch.in[0], x);
+    dvti_view_into(&launch.out[0], out);
     dvti_axis_last(&launch.in[0], axis);
     dvti_axis_last(&launch.out[0], axis);
     if (dvt_size(out) > 0 && dvti_run(out->storage->device, &launch) != DVT_OK)

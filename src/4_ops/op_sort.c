@@ -19,8 +19,8 @@ static dvt_array *dvti_sort_rows(const char *name, dvti_op op, dvt_array *x, int
     out = dvti_array_new(name, shape, op == DVTI_OP_sort ? x->dtype : DVT_I64, x->storage->ctx);
     if (!out || dvt_size(out) == 0)
         return out && axis != last ? dvt_swapaxes(out, axis, last) : out;
-    launch.in[0] = dvti_view_of(rows);
-    launch.out[0] = dvti_view_of(out);
+    dvti_view_into(&launch.in[0], rows);
+    dvti_view_into(&launch.out[0], out);
     launch.in[0].ndim = launch.out[0].ndim = 2;
     launch.in[0].dim[1] = rows->shape.dim[last];
     launch.in[0].dim[0] = dvti_extents(rows->shape.dim, last);

@@ -116,18 +116,8 @@ typedef struct dvti_leading {
 
 /* Moves the highest bit of *x, which is not 0, to the top, and returns by how much. */
 static int dvti_to_top(uint64_t *x) {
-    int shift = 0;
-#if defined(__GNUC__) || defined(__clang__)
-    shift = __builtin_clzll(*x);
+    int shift = 63 - dvti_highest_bit(*x);
     *x <<= shift;
-#else
-    int step;
-    for (step = 32; step; step /= 2)
-        if (!(*x >> (64 - step))) {
-            *x <<= step;
-            shift += step;
-        }
-#endif
     return shift;
 }
 

@@ -185,7 +185,7 @@ static dvt_status dvti_cuda_all_launch(dvti_cuda_group *group, int k, const char
     program = dvti_cuda_all_program(dtype);
     grid.y = n_parts;
     dvti_cuda_remember(gpu, name);
-    status = dvti_cuda_start(gpu, &launch, program, entry, grid, args, sizeof *args);
+    status = dvti_cuda_start(gpu, &launch, &program, entry, grid, args, sizeof *args);
     dvti_cuda_leave(pushed);
     return status;
 }

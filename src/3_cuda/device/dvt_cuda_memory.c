@@ -14,21 +14,36 @@
 #define DVTI_CUDA_LARGE_SEGMENT ((int64_t)20 << 20)
 #define DVTI_CUDA_LARGE_UNIT ((int64_t)2 << 20)
 
+/* ---- records of blocks ---- */
+/* Returns a record of zeros; NULL if memory is exhausted. Allocations split blocks, and releases
+   merge them again, so these are small objects. */
+static dvti_cuda_block *dvti_cuda_block_new(void) {
+    dvti_cuda_block *block = (dvti_cuda_block *)dvti_small_alloc(sizeof *block);
+    static const dvti_cuda_block zeros = {NULL, 0, false, false, 0, NULL, NULL, NULL, NULL};
+    if (block)
+        *block = zeros;
+    return block;
+}
+
+static void dvti_cuda_block_free(dvti_cuda_block *block) {
+    dvti_small_free(block, sizeof *block);
+}
+
 /* ---- bins of free blocks ---- */
 static int dvti_cuda_bin_of(int64_t size) {
-    int bin = 0;
-    for (size /= DVTI_CUDA_UNIT; size > 1 && bin < DVTI_CUDA_BINS - 1; size >>= 1)
-        bin++;
-    return bin;
+    const uint64_t units = (uint64_t)size / DVTI_CUDA_UNIT;
+    return units ? DVTI_MIN(dvti_highest_bit(units), DVTI_CUDA_BINS - 1) : 0;
 }
 
 static void dvti_cuda_bin_add(dvti_cuda_memory *memory, dvti_cuda_block *block) {
-    dvti_cuda_block **head = &memory->bin[block->small][dvti_cuda_bin_of(block->size)];
+    const int bin = dvti_cuda_bin_of(block->size);
+    dvti_cuda_block **head = &memory->bin[block->small][bin];
     block->chain = *head;
     block->chain_back = NULL;
     if (*head)
         (*head)->chain_back = block;
     *head = block;
+    memory->filled[block->small] |= (uint64_t)1 << bin;
 }
 
 static void dvti_cuda_bin_remove(dvti_cuda_memory *memory, dvti_cuda_block *block) {
@@ -36,17 +51,22 @@ static void dvti_cuda_bin_remove(dvti_cuda_memory *memory, dvti_cuda_block *bloc
         block->chain->chain_back = block->chain_back;
     if (block->chain_back)
         block->chain_back->chain = block->chain;
-    else
-        memory->bin[block->small][dvti_cuda_bin_of(block->size)] = block->chain;
+    else {
+        const int bin = dvti_cuda_bin_of(block->size);
+        memory->bin[block->small][bin] = block->chain;
+        if (!block->chain)
+            memory->filled[block->small] &= ~((uint64_t)1 << bin);
+    }
 }
 
 /* Returns the smallest free block of at least `size`. Only blocks of the first bin can be too
    small. */
 static dvti_cuda_block *dvti_cuda_best(const dvti_cuda_memory *memory, bool small, int64_t size) {
+    uint64_t bins = memory->filled[small] >> dvti_cuda_bin_of(size) << dvti_cuda_bin_of(size);
     dvti_cuda_block *best = NULL, *block;
-    int bin;
-    for (bin = dvti_cuda_bin_of(size); bin < DVTI_CUDA_BINS && !best; bin++)
-        for (block = memory->bin[small][bin]; block; block = block->chain)
+    for (; bins && !best; bins &= bins - 1)
+        for (block = memory->bin[small][dvti_highest_bit(bins & (~bins + 1))]; block;
+             block = block->chain)
             if (block->size >= size && (!best || block->size < best->size))
                 best = block;
     return best;
@@ -120,7 +140,7 @@ static int64_t dvti_cuda_segment_size(int64_t size) {
 
 static dvti_cuda_block *dvti_cuda_segment(dvti_cuda_memory *memory, int64_t size,
                                           dvti_cu_result *result) {
-    dvti_cuda_block *block = (dvti_cuda_block *)dvti_alloc_zero(sizeof *block);
+    dvti_cuda_block *block = dvti_cuda_block_new();
     dvti_cu_address address = 0;
     int64_t segment_size = dvti_cuda_segment_size(size);
     *result = DVTI_CU_OK;
@@ -133,7 +153,7 @@ static dvti_cuda_block *dvti_cuda_segment(dvti_cuda_memory *memory, int64_t size
         *result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)segment_size);
     }
     if (*result != DVTI_CU_OK) {
-        dvti_free(block);
+        dvti_cuda_block_free(block);
         return NULL;
     }
     block->at = (char *)(uintptr_t)address;
@@ -152,7 +172,7 @@ static void dvti_cuda_split(dvti_cuda_memory *memory, dvti_cuda_block *block, in
     dvti_cuda_block *tail;
     if (rest < (block->small ? DVTI_CUDA_UNIT : DVTI_CUDA_SMALL))
         return;
-    tail = (dvti_cuda_block *)dvti_alloc_zero(sizeof *tail);
+    tail = dvti_cuda_block_new();
     if (!tail)
         return;
     tail->at = block->at + size;
@@ -213,7 +233,7 @@ static void dvti_cuda_merge(dvti_cuda_block *block, dvti_cuda_block *next) {
     block->next = next->next;
     if (block->next)
         block->next->previous = block;
-    dvti_free(next);
+    dvti_cuda_block_free(next);
 }
 
 DVTI_FN void dvti_cuda_give(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t position) {
@@ -254,7 +274,7 @@ DVTI_FN int64_t dvti_cuda_trim(dvti_cuda_memory *memory) {
                 bytes += block->size;
                 memory->segments--;
                 memory->reserved -= block->size;
-                dvti_free(block);
+                dvti_cuda_block_free(block);
             }
         }
     return bytes;
@@ -267,13 +287,13 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
     for (i = 0; i < memory->n_buckets; i++)
         for (block = memory->bucket[i]; block; block = next) {
             next = block->chain;
-            dvti_free(block);
+            dvti_cuda_block_free(block);
         }
     for (small = 0; small < 2; small++)
         for (bin = 0; bin < DVTI_CUDA_BINS; bin++)
             for (block = memory->bin[small][bin]; block; block = next) {
                 next = block->chain;
-                dvti_free(block);
+                dvti_cuda_block_free(block);
             }
     dvti_free(memory->bucket);
     memset(memory, 0, sizeof *memory);

@@ -1,13 +1,14 @@
 /* Programs on GPUs: looked up by family, variant and entry, and compiled or loaded at first use. */
 #include "3_cuda/jit/dvt_cuda_jit.h"
 
-struct dvti_cuda_loaded {
+/* Stays as it is, and loaded, until the process ends. So threads search without a lock. */
+typedef struct dvti_cuda_loaded {
     dvti_cuda_program program;
     dvti_cu_module module;
     const char *entry; /* never freed */
     dvti_cu_function function;
-    int next; /* next of the same hash: index + 1; 0 for the last */
-};
+    const struct dvti_cuda_loaded *next; /* of the same hash */
+} dvti_cuda_loaded;
 
 /* An image of this process, which its other GPUs can use. */
 typedef struct dvti_cuda_kept {
@@ -182,49 +183,63 @@ static dvt_status dvti_cuda_load(dvti_cuda_physical *physical, const char *funct
 }
 
 /* ---- functions ---- */
-static int *dvti_cuda_slot(dvti_cuda_physical *physical, dvti_cuda_program program) {
-    uint64_t hash = (program.variant + (uint64_t)program.family) * 0x9e3779b97f4a7c15u;
-    return &physical->first[hash >> 32 & (DVTI_CUDA_SLOTS - 1)];
+static dvti_atomic *dvti_cuda_slot(dvti_cuda_physical *physical, const dvti_cuda_program *program) {
+    uint64_t hash = (program->variant + (uint64_t)program->family) * 0x9e3779b97f4a7c15u;
+    return &physical->loaded[hash >> 32 & (DVTI_CUDA_SLOTS - 1)];
+}
+
+static const dvti_cuda_loaded *dvti_cuda_slot_first(dvti_cuda_physical *physical,
+                                                    const dvti_cuda_program *program) {
+    return (const dvti_cuda_loaded *)(uintptr_t)dvti_atomic_load(dvti_cuda_slot(physical, program));
 }
 
 /* entry NULL: any function of the program. */
-static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_physical *physical, dvti_cuda_program program,
-                                        const char *entry) {
-    int i;
-    for (i = *dvti_cuda_slot(physical, program); i > 0; i = physical->loaded[i - 1].next) {
-        dvti_cuda_loaded *one = &physical->loaded[i - 1];
-        if (one->program.variant == program.variant && one->program.family == program.family &&
-            one->program.more == program.more &&
+static const dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_physical *physical,
+                                              const dvti_cuda_program *program, const char *entry) {
+    const dvti_cuda_loaded *one;
+    for (one = dvti_cuda_slot_first(physical, program); one; one = one->next)
+        if (one->program.variant == program->variant && one->program.family == program->family &&
+            one->program.more == program->more &&
             (!entry || one->entry == entry || strcmp(one->entry, entry) == 0))
             return one;
-    }
     return NULL;
+}
+
+DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical,
+                                       const dvti_cuda_program *program, const char *entry,
+                                       dvti_cu_function *out) {
+    const dvti_cuda_loaded *one = dvti_cuda_find(physical, program, entry);
+    if (one)
+        *out = one->function;
+    return one != NULL;
 }
 
 /* The caller holds the lock of the physical GPU. */
 static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *function,
                                     dvti_cuda_program program, const char *entry,
                                     dvti_cu_function *out) {
-    dvti_cuda_loaded *one = dvti_cuda_find(physical, program, entry), *sibling;
+    const dvti_cuda_loaded *sibling;
+    dvti_cuda_loaded *one;
     dvti_cu_module module = NULL;
     dvti_cu_result result;
     dvt_status status = DVT_OK;
-    if (one) {
-        *out = one->function;
+    if (dvti_cuda_loaded_function(physical, &program, entry, out))
         return DVT_OK;
-    }
-    if (!dvti_grow((void **)&physical->loaded, &physical->loaded_capacity, physical->n_loaded + 1,
-                   sizeof *physical->loaded))
-        return dvti_fail_memory(function, (int64_t)sizeof *physical->loaded);
-    sibling = dvti_cuda_find(physical, program, NULL);
+    one = (dvti_cuda_loaded *)dvti_alloc(sizeof *one);
+    if (!one)
+        return dvti_fail_memory(function, (int64_t)sizeof *one);
+    sibling = dvti_cuda_find(physical, &program, NULL);
     if (sibling)
         module = sibling->module;
     else
         status = dvti_cuda_load(physical, function, program, &module);
-    if (status != DVT_OK)
+    if (status != DVT_OK) {
+        dvti_free(one);
         return status;
+    }
     result = dvti_cuda()->cuModuleGetFunction(out, module, entry);
     if (result != DVTI_CU_OK) {
+        dvti_free(one);
         if (!sibling)
             dvti_cuda()->cuModuleUnload(module);
         if (program.source && result == DVTI_CU_NOT_FOUND)
@@ -235,23 +250,18 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *fu
                 function, entry, entry);
         return dvti_cuda_fail(function, "cuModuleGetFunction", result);
     }
-    one = &physical->loaded[physical->n_loaded++];
     one->program = program;
     one->program.source = NULL; /* belongs to the caller */
     one->module = module;
     one->entry = entry;
     one->function = *out;
-    one->next = *dvti_cuda_slot(physical, program);
-    *dvti_cuda_slot(physical, program) = (int)physical->n_loaded;
+    one->next = dvti_cuda_slot_first(physical, &program);
+    dvti_atomic_publish(dvti_cuda_slot(physical, &program), (int64_t)(uintptr_t)one);
     return DVT_OK;
 }
 
 static bool dvti_cuda_is_loaded(dvti_cuda_physical *physical, dvti_cuda_program program) {
-    bool loaded;
-    dvti_mutex_lock(&physical->lock);
-    loaded = dvti_cuda_find(physical, program, NULL) != NULL;
-    dvti_mutex_unlock(&physical->lock);
-    return loaded;
+    return dvti_cuda_find(physical, &program, NULL) != NULL;
 }
 
 static bool dvti_cuda_is_cached(const dvti_cuda_physical *physical, dvti_cuda_program program) {
@@ -327,17 +337,6 @@ DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *f
     dvti_mutex_unlock(&registry->lock);
     dvti_free(source);
     return status;
-}
-
-DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
-                                       const char *entry, dvti_cu_function *out) {
-    const dvti_cuda_loaded *one;
-    dvti_mutex_lock(&physical->lock);
-    one = dvti_cuda_find(physical, program, entry);
-    if (one)
-        *out = one->function;
-    dvti_mutex_unlock(&physical->lock);
-    return one != NULL;
 }
 
 DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *function,

@@ -35,7 +35,7 @@ static int64_t dvti_cuda_norm_chunk(const dvti_kbatch_norm *args, int64_t most) 
 /* Sets the geometry for x (a, c, b). */
 static dvti_kbatch_norm dvti_cuda_norm_args(int64_t a, int64_t c, int64_t b) {
     dvti_kbatch_norm args;
-    memset(&args, 0, sizeof args);
+    dvti_clear(&args, sizeof args);
     args.c = c;
     args.count = a * b;
     args.b = dvti_cuda_divisor(b);
@@ -55,7 +55,7 @@ static dvt_status dvti_cuda_norm_start(dvti_cuda_gpu *gpu, const dvti_launch *la
                                        int64_t chunk, dvti_cuda_norm_step step) {
     dvti_cuda_program program = DVTI_CUDA_PROGRAM(batch_norm);
     dvti_cuda_grid grid;
-    memset(&grid, 0, sizeof grid);
+    dvti_clear(&grid, sizeof grid);
     args->chunk = chunk;
     args->items = ((args->c - 1) / args->width + 1) * ((args->count - 1) / chunk + 1);
     grid.x = DVTI_MIN(args->items, INT32_MAX);
@@ -65,7 +65,7 @@ static dvt_status dvti_cuda_norm_start(dvti_cuda_gpu *gpu, const dvti_launch *la
                       (uint64_t)(args->count >= (int64_t)1 << 30) << 12 |
                       (uint64_t)(launch->op == DVTI_OP_layer_norm_data) << 13 |
                       (uint64_t)step << 14;
-    return dvti_cuda_start(gpu, launch, program, "dvti_batch_norm", grid, args, sizeof *args);
+    return dvti_cuda_start(gpu, launch, &program, "dvti_batch_norm", grid, args, sizeof *args);
 }
 
 /* Starts the sums of dy and dy z. They are the gradients of gamma and beta at once when there is

@@ -299,7 +299,7 @@ static void dvti_cuda_conv_plan_of(const dvti_cuda_gpu *gpu, const dvti_launch *
     dvti_kconv *args = &plan->args;
     const dvti_cuda_conv_tile *tiles;
     int count = DVTI_CUDA_CONV_TILES;
-    memset(plan, 0, sizeof *plan);
+    dvti_clear(plan, sizeof *plan);
     plan->op = launch->op == DVTI_OP_conv2d_data     ? DVTI_CUDA_CONV_DATA
                : launch->op == DVTI_OP_conv2d_weight ? DVTI_CUDA_CONV_WEIGHT
                                                      : DVTI_CUDA_CONV_FORWARD;
@@ -355,12 +355,18 @@ static dvti_cuda_program dvti_cuda_conv_program(const dvti_cuda_conv_plan *plan)
 }
 
 DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    dvti_cuda_conv_plan plan = *(const dvti_cuda_conv_plan *)(const void *)&launch->plan;
+    const dvti_cuda_conv_plan *planned = (const dvti_cuda_conv_plan *)(const void *)&launch->plan;
+    dvti_cuda_program program = dvti_cuda_conv_program(planned);
+    dvti_cuda_conv_plan plan;
     dvt_status status;
+    if (planned->args.parts == 1)
+        return dvti_cuda_start(gpu, launch, &program, "dvti_conv", planned->grid, &planned->args,
+                               sizeof planned->args);
+    plan = *planned;
     plan.args.partial = launch->workspace;
-    status = dvti_cuda_start(gpu, launch, dvti_cuda_conv_program(&plan), "dvti_conv", plan.grid,
-                             &plan.args, sizeof plan.args);
-    if (status != DVT_OK || plan.args.parts == 1)
+    status = dvti_cuda_start(gpu, launch, &program, "dvti_conv", plan.grid, &plan.args,
+                             sizeof plan.args);
+    if (status != DVT_OK)
         return status;
     /* A gradient of weights has few results and up to 264 parts: too few threads for SUM. Training
        has the program already, because gradients of biases are such sums. */
@@ -372,7 +378,8 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
     plan.how = DVTI_CUDA_CONV_SUM;
     plan.op = DVTI_CUDA_CONV_FORWARD;
     plan.wide = true;
-    return dvti_cuda_start(gpu, launch, dvti_cuda_conv_program(&plan), "dvti_conv",
+    program = dvti_cuda_conv_program(&plan);
+    return dvti_cuda_start(gpu, launch, &program, "dvti_conv",
                            dvti_cuda_grid_for(gpu, plan.args.size, 256, 1), &plan.args,
                            sizeof plan.args);
 }

@@ -57,7 +57,7 @@ static dvti_cuda_custom_kind dvti_cuda_kind_of(const dvti_launch *launch, const 
     const dvti_custom *custom = launch->custom;
     dvti_cuda_custom_kind kind;
     int k;
-    memset(&kind, 0, sizeof kind);
+    dvti_clear(&kind, sizeof kind);
     memcpy(kind.hash, custom->hash, sizeof kind.hash);
     for (k = 0; k < custom->call.n_args; k++)
         kind.dtype[k] =
@@ -133,7 +133,7 @@ static dvt_status dvti_cuda_custom_function(dvti_cuda_gpu *gpu, const dvti_launc
         dvti_hash128(&e->kind, sizeof e->kind, hash);
     program.variant = hash[0];
     program.more = hash[1];
-    if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
+    if (dvti_cuda_loaded_function(gpu->physical, &program, entry, function))
         return DVT_OK;
     if (e) {
         dvti_cuda_program text = DVTI_CUDA_PROGRAM(custom);
@@ -144,7 +144,7 @@ static dvt_status dvti_cuda_custom_function(dvti_cuda_gpu *gpu, const dvti_launc
     if (!source)
         return dvti_fail_memory(launch->name, 1 << 16);
     program.source = source;
-    status = dvti_cuda_find_function(gpu, launch->name, program, entry, function);
+    status = dvti_cuda_find_function(gpu, launch->name, &program, entry, function);
     dvti_free(source);
     return status;
 }
@@ -182,7 +182,7 @@ static dvt_status dvti_cuda_custom_expression(dvti_cuda_gpu *gpu, const dvti_lau
     dvti_kcustom p;
     dvt_status status;
     int k;
-    memset(&p, 0, sizeof p);
+    dvti_clear(&p, sizeof p);
     p.out = launch->out[0].data;
     p.n = dvti_cuda_view_size(&launch->out[0]);
     for (k = 0; k < call->n_args; k++) {

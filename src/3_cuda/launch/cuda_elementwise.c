@@ -42,11 +42,9 @@ DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
 
 /* ---- geometry: index 0 is the result, 1 to 3 are the operands ---- */
 typedef struct dvti_cuda_ew {
+    dvti_kelementwise args; /* strides are those of elements until dvti_cuda_ew_positions */
     int count, ndim;
-    dvt_dtype dtype[4];
-    int64_t dim[DVT_MAX_DIMS], stride[4][DVT_MAX_DIMS];
-    void *data[4];
-    int kind[4];
+    int64_t dim[DVT_MAX_DIMS];
     int64_t group; /* elements per position; 0: positions are tiles */
     int across;    /* tiles: bit k - 1 is set when operand k goes through shared memory */
     bool wide;
@@ -62,9 +60,9 @@ static void dvti_cuda_ew_swap(dvti_cuda_ew *ew, int i, int j) {
     ew->dim[i] = ew->dim[j];
     ew->dim[j] = keep;
     for (k = 0; k < ew->count; k++) {
-        keep = ew->stride[k][i];
-        ew->stride[k][i] = ew->stride[k][j];
-        ew->stride[k][j] = keep;
+        keep = ew->args.stride[k][i];
+        ew->args.stride[k][i] = ew->args.stride[k][j];
+        ew->args.stride[k][j] = keep;
     }
 }
 
@@ -73,78 +71,104 @@ static void dvti_cuda_ew_swap(dvti_cuda_ew *ew, int i, int j) {
 static bool dvti_cuda_ew_outer(const dvti_cuda_ew *ew, int i, int j) {
     int k;
     for (k = 0; k < ew->count; k++) {
-        int64_t a = dvti_cuda_ew_distance(ew->stride[k][i]),
-                b = dvti_cuda_ew_distance(ew->stride[k][j]);
+        int64_t a = dvti_cuda_ew_distance(ew->args.stride[k][i]),
+                b = dvti_cuda_ew_distance(ew->args.stride[k][j]);
         if (a != b)
             return a > b;
     }
     return true;
 }
 
-/* Sorts the axes by the result's memory order, because the order of positions is free. Merges axes
-   that are contiguous in every array. */
+/* Adds axis number `axis` of these strides as the last one. Merges it with the one before if they
+   are contiguous in every array. */
+static void dvti_cuda_ew_add_axis(dvti_cuda_ew *ew, int64_t dim, const int64_t *const *stride,
+                                  int axis) {
+    int last = ew->ndim - 1, k;
+    bool merge = last >= 0;
+    for (k = 0; k < ew->count && merge; k++)
+        merge = ew->args.stride[k][last] == stride[k][axis] * dim;
+    if (!merge)
+        last = ew->ndim++;
+    ew->dim[last] = merge ? ew->dim[last] * dim : dim;
+    for (k = 0; k < ew->count; k++)
+        ew->args.stride[k][last] = stride[k][axis];
+}
+
+/* Sorts the axes by the result's memory order, because the order of positions is free. */
 static void dvti_cuda_ew_order(dvti_cuda_ew *ew) {
-    int i, j, k, to = 0;
-    for (i = 1; i < ew->ndim; i++)
-        for (j = i; j > 0 && !dvti_cuda_ew_outer(ew, j - 1, j); j--)
+    const int64_t *stride[4];
+    int n = ew->ndim, i, j, k;
+    bool sorted = true;
+    for (i = 1; i < n; i++)
+        for (j = i; j > 0 && !dvti_cuda_ew_outer(ew, j - 1, j); j--) {
             dvti_cuda_ew_swap(ew, j - 1, j);
-    for (i = 0; i < ew->ndim; i++) {
-        bool merge = to > 0;
-        if (ew->dim[i] == 1)
-            continue;
-        for (k = 0; k < ew->count && merge; k++)
-            merge = ew->stride[k][to - 1] == ew->stride[k][i] * ew->dim[i];
-        if (!merge)
-            to++;
-        ew->dim[to - 1] = merge ? ew->dim[to - 1] * ew->dim[i] : ew->dim[i];
-        for (k = 0; k < ew->count; k++)
-            ew->stride[k][to - 1] = ew->stride[k][i];
+            sorted = false;
+        }
+    if (sorted)
+        return;
+    for (k = 0; k < 4; k++)
+        stride[k] = ew->args.stride[k];
+    ew->ndim = 0; /* axes that are neighbors now may merge */
+    for (i = 0; i < n; i++)
+        dvti_cuda_ew_add_axis(ew, ew->dim[i], stride, i);
+}
+
+/* A scalar takes the dtype of the other value; the first operand of `where` is its condition. */
+static void dvti_cuda_ew_arrays(dvti_cuda_ew *ew, const dvti_launch *launch,
+                                const int64_t **stride) {
+    static const int64_t repeats[DVT_MAX_DIMS] = {0, 0, 0, 0, 0, 0, 0, 0};
+    const int scalar = (int)launch->i[0];
+    dvti_kelementwise *args = &ew->args;
+    int k;
+    for (k = 0; k < ew->count; k++) {
+        const dvti_view *view = k ? &launch->in[k - 1] : &launch->out[0];
+        if (k && k == scalar) { /* a parameter of any dtype */
+            const int other = launch->op == DVTI_OP_where ? 4 - k : k == 1 ? 1 : 0;
+            args->dtype[k] = (int)launch->in[other].dtype;
+            stride[k] = repeats;
+        } else {
+            args->dtype[k] = (int)view->dtype;
+            args->data[k] = view->data;
+            stride[k] = view->stride;
+        }
+        args->bytes[k] = (int)dvt_dtype_size((dvt_dtype)args->dtype[k]);
     }
-    if (!to) {
-        ew->dim[0] = 1;
-        for (k = 0; k < ew->count; k++)
-            ew->stride[k][0] = 0;
-        to = 1;
-    }
-    ew->ndim = to;
 }
 
 static void dvti_cuda_ew_begin(dvti_cuda_ew *ew, const dvti_launch *launch) {
+    static const int64_t one = 0; /* the stride of the axis of a single element */
     const dvti_view *out = &launch->out[0];
+    const int64_t *stride[4];
     int k, axis;
-    memset(ew, 0, sizeof *ew);
+    dvti_clear(&ew->args, sizeof ew->args);
     ew->count = 1 + launch->n_in;
-    ew->ndim = out->ndim;
-    for (k = 0; k < ew->count; k++) {
-        const dvti_view *view = k ? &launch->in[k - 1] : out;
-        bool scalar = k && launch->i[0] == k, single = k > 0;
-        if (scalar) { /* a parameter of any dtype */
-            ew->kind[k] = DVTI_EW_SCALAR;
-            continue;
-        }
-        ew->dtype[k] = view->dtype;
-        ew->data[k] = view->data;
-        for (axis = 0; axis < out->ndim; axis++) {
-            ew->dim[axis] = out->dim[axis];
-            ew->stride[k][axis] = out->dim[axis] == 1 ? 0 : view->stride[axis];
-            single = single && ew->stride[k][axis] == 0;
-        }
-        ew->kind[k] = single ? DVTI_EW_SINGLE : DVTI_EW_EACH;
+    ew->ndim = ew->across = 0;
+    ew->group = 1;
+    dvti_cuda_ew_arrays(ew, launch, stride);
+    for (axis = 0; axis < out->ndim; axis++)
+        if (out->dim[axis] != 1)
+            dvti_cuda_ew_add_axis(ew, out->dim[axis], stride, axis);
+    if (ew->ndim == 0) {
+        for (k = 0; k < 4; k++)
+            stride[k] = &one;
+        dvti_cuda_ew_add_axis(ew, 1, stride, 0);
     }
-    /* A scalar takes the dtype of the other value; the first operand of `where` is its
-       condition. */
-    for (k = 1; k < ew->count; k++)
-        if (ew->kind[k] == DVTI_EW_SCALAR)
-            ew->dtype[k] = ew->dtype[launch->op == DVTI_OP_where ? 5 - k : k == 1 ? 2 : 1];
+    dvti_cuda_ew_order(ew);
+    for (k = 1; k < ew->count; k++) {
+        ew->args.kind[k] = k == launch->i[0] ? DVTI_EW_SCALAR : DVTI_EW_SINGLE;
+        for (axis = 0; axis < ew->ndim; axis++)
+            if (ew->args.stride[k][axis] != 0)
+                ew->args.kind[k] = DVTI_EW_EACH;
+    }
 }
 
 /* Returns whether reading operand k along `axis` touches a new sector of 32 bytes per element, and
    reading it along `other` does not. */
 static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int other) {
-    int64_t size = dvt_dtype_size(ew->dtype[k]);
-    int64_t along = dvti_cuda_ew_distance(ew->stride[k][axis]);
-    int64_t across = dvti_cuda_ew_distance(ew->stride[k][other]);
-    return ew->kind[k] == DVTI_EW_EACH && along * size >= 32 && across && across * size < 32;
+    int64_t size = ew->args.bytes[k];
+    int64_t along = dvti_cuda_ew_distance(ew->args.stride[k][axis]);
+    int64_t across = dvti_cuda_ew_distance(ew->args.stride[k][other]);
+    return ew->args.kind[k] == DVTI_EW_EACH && along * size >= 32 && across && across * size < 32;
 }
 
 /* Finds operands whose axis order differs from the result's. Moves the axis along which they are
@@ -152,6 +176,8 @@ static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int oth
 static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
     const int64_t least = 16; /* thinner matrices would leave most threads of a tile idle */
     int last = ew->ndim - 1, k, axis, lines = -1;
+    if (last == 0)
+        return;
     for (k = 1; k < ew->count && ew->dim[last] >= least; k++)
         for (axis = last - 1; axis >= 0 && lines < 0; axis--)
             if (ew->dim[axis] >= least && dvti_cuda_ew_across(ew, k, last, axis))
@@ -170,37 +196,36 @@ static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
    in every array, and all groups are aligned. Groups of mixed dtypes have four elements; those of
    64 bits take two accesses. */
 static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most, bool mixed) {
+    const unsigned access = mixed ? 32 : 16;
     int last = ew->ndim - 1, k, axis;
-    int64_t n = most;
+    uint64_t multiples =
+        (uint64_t)most; /* the greatest power of two that divides all is returned */
+    int64_t n;
     for (k = 0; k < ew->count; k++) {
-        int64_t size = dvt_dtype_size(ew->dtype[k]);
-        while (
-            n * size >
-            (mixed ? 32 : 16)) /* every operand has groups of the program's length, used or not */
-            n /= 2;
-        if (ew->kind[k] >= DVTI_EW_SINGLE)
+        const unsigned size = (unsigned)ew->args.bytes[k];
+        multiples |= access / size; /* every operand has groups of the program's length */
+        if (ew->args.kind[k] >= DVTI_EW_SINGLE)
             continue;
-        if (ew->stride[k][last] != 1 && (k == 0 || ew->stride[k][last] != 0))
+        if (ew->args.stride[k][last] != 1 && (k == 0 || ew->args.stride[k][last] != 0))
             return 1;
-        if (ew->stride[k][last] == 0)
+        if (ew->args.stride[k][last] == 0)
             continue;
-        while ((uintptr_t)ew->data[k] % (uintptr_t)DVTI_MIN(n * size, 16))
-            n /= 2;
+        multiples |= (unsigned)((uintptr_t)ew->args.data[k] & 15) / size;
         for (axis = 0; axis < last; axis++)
-            while (ew->stride[k][axis] % n)
-                n /= 2;
+            multiples |= (uint64_t)ew->args.stride[k][axis];
     }
-    while (last > 0 && ew->dim[last] % n)
-        n /= 2;
+    if (last > 0)
+        multiples |= (uint64_t)ew->dim[last];
+    n = (int64_t)(multiples & (~multiples + 1));
     return mixed && n < most ? 1 : n;
 }
 
 static void dvti_cuda_ew_find_groups(dvti_cuda_ew *ew, int64_t most, bool mixed) {
-    int k;
+    int last = ew->ndim - 1, k;
     ew->group = dvti_cuda_ew_most(ew, most, mixed);
-    for (k = 1; k < ew->count; k++)
-        if (ew->kind[k] == DVTI_EW_EACH && ew->stride[k][ew->ndim - 1] == 0)
-            ew->kind[k] = DVTI_EW_GROUP;
+    for (k = 1; k < ew->count && last > 0; k++)
+        if (ew->args.kind[k] == DVTI_EW_EACH && ew->args.stride[k][last] == 0)
+            ew->args.kind[k] = DVTI_EW_GROUP;
 }
 
 /* ---- choice of the program ---- */
@@ -212,23 +237,24 @@ static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
     if (op == DVTI_OP_copy)
         return false;
     for (k = first; k < ew->count; k++)
-        if (ew->dtype[k] != ew->dtype[first])
+        if (ew->args.dtype[k] != ew->args.dtype[first])
             return true;
-    if (op == DVTI_OP_where && ew->dtype[1] != DVT_BOOL && ew->dtype[1] != ew->dtype[first])
+    if (op == DVTI_OP_where && ew->args.dtype[1] != DVT_BOOL &&
+        ew->args.dtype[1] != ew->args.dtype[first])
         return true;
-    return ew->dtype[0] != ew->dtype[first] && ew->dtype[0] != DVT_BOOL;
+    return ew->args.dtype[0] != ew->args.dtype[first] && ew->args.dtype[0] != DVT_BOOL;
 }
 
 /* Returns whether programs for any dtypes move groups of these, as dvti_mixed in
    kernels/elementwise.cu. */
 static bool dvti_cuda_ew_grouped(const dvti_cuda_ew *ew, int compute) {
-    dvt_dtype out = ew->dtype[0];
+    dvt_dtype out = (dvt_dtype)ew->args.dtype[0];
     int k;
     for (k = 1; k < ew->count; k++) {
-        dvt_dtype d = ew->dtype[k];
+        dvt_dtype d = (dvt_dtype)ew->args.dtype[k];
         if (compute == DVTI_I64   ? dvt_dtype_is_float(d)
             : compute == DVTI_F32 ? d == DVT_F64 || d == DVT_I64
-                                  : d != DVT_BOOL && dvt_dtype_size(d) < 4)
+                                  : d != DVT_BOOL && ew->args.bytes[k] < 4)
             return false;
     }
     return out == DVT_BOOL || (compute == DVTI_I64   ? out == DVT_I64 || out == DVT_I32
@@ -255,25 +281,21 @@ static int64_t dvti_cuda_ew_each(const dvti_launch *launch, const dvti_cuda_ew *
                                                                                              : 1;
 }
 
-static int dvti_cuda_ew_log2(int64_t power) {
-    int log = 0;
-    while (power >> log > 1)
-        log++;
-    return log;
-}
-
 /* Returns whether positions, or offsets in any array, need 64 bits. */
-static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew, int64_t positions) {
+static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew) {
     const int64_t limit = (int64_t)1 << 30;
+    int64_t positions = 1;
     int k, axis;
-    bool wide = positions >= limit;
+    bool wide = false;
+    for (axis = 0; axis < ew->ndim; axis++)
+        positions *= ew->dim[axis];
     for (k = 0; k < ew->count; k++) {
         int64_t reach = 0;
         for (axis = 0; axis < ew->ndim; axis++)
-            reach += dvti_cuda_ew_distance(ew->stride[k][axis]) * ew->dim[axis];
+            reach += dvti_cuda_ew_distance(ew->args.stride[k][axis]) * ew->dim[axis];
         wide = wide || reach >= limit;
     }
-    return wide;
+    return wide || positions >= limit;
 }
 
 /* Limits clip's bound for an integer array to the range of its dtype, and truncates it, because the
@@ -287,57 +309,53 @@ static int64_t dvti_cuda_ew_bound(double bound, dvt_dtype dtype) {
 }
 
 /* ---- the launch ---- */
-/* Divides an axis into positions of `each` elements. */
-static void dvti_cuda_ew_axis(const dvti_cuda_ew *ew, int axis, int64_t extent, int64_t each,
-                              dvti_kelementwise *args) {
-    int k;
-    args->n *= extent;
-    args->axis[axis] = dvti_cuda_divisor(extent);
-    for (k = 0; k < ew->count; k++)
-        args->stride[k][axis] = ew->stride[k][axis] * each;
+/* Turns extents and strides of elements into those of tiles. */
+static void dvti_cuda_ew_tile(dvti_cuda_ew *ew) {
+    dvti_kelementwise *args = &ew->args;
+    int last = ew->ndim - 1, k, axis;
+    args->rows = ew->dim[last - 1];
+    args->columns = ew->dim[last];
+    for (k = 0; k < ew->count; k++) {
+        args->row_step[k] = args->stride[k][last - 1];
+        args->column_step[k] = args->stride[k][last];
+    }
+    for (axis = last - 1; axis <= last; axis++) {
+        ew->dim[axis] = (ew->dim[axis] - 1) / DVTI_EW_TILE + 1;
+        for (k = 0; k < ew->count; k++)
+            args->stride[k][axis] *= DVTI_EW_TILE;
+    }
 }
 
-static void dvti_cuda_ew_positions(const dvti_cuda_ew *ew, dvti_kelementwise *args) {
+static void dvti_cuda_ew_positions(dvti_cuda_ew *ew) {
+    dvti_kelementwise *args = &ew->args;
     int last = ew->ndim - 1, k, axis;
+    if (ew->group == 0)
+        dvti_cuda_ew_tile(ew);
+    if (ew->group > 1) {
+        if (last == 0)
+            args->tail = ew->dim[0] & (ew->group - 1);
+        ew->dim[last] >>= dvti_highest_bit((uint64_t)ew->group);
+        for (k = 0; k < ew->count; k++)
+            args->stride[k][last] *= ew->group;
+    }
     args->ndim = ew->ndim;
     args->n = 1;
-    for (axis = 0; axis < ew->ndim; axis++) {
-        int64_t each = axis == last ? DVTI_MAX(ew->group, 1) : 1, extent = ew->dim[axis] / each;
-        if (ew->group == 0 && axis >= last - 1) {
-            each = DVTI_EW_TILE;
-            extent = (ew->dim[axis] - 1) / each + 1;
-        }
-        dvti_cuda_ew_axis(ew, axis, extent, each, args);
+    for (axis = 0; axis <= last; axis++) {
+        args->n *= ew->dim[axis];
+        if (axis > 0 || ew->group == 0) /* the kernel divides by these alone */
+            args->axis[axis] = dvti_cuda_divisor(ew->dim[axis]);
     }
-    if (ew->group == 0) {
-        args->rows = ew->dim[last - 1];
-        args->columns = ew->dim[last];
-        for (k = 0; k < ew->count; k++) {
-            args->row_step[k] = ew->stride[k][last - 1];
-            args->column_step[k] = ew->stride[k][last];
-        }
-    } else if (ew->ndim == 1)
-        args->tail = ew->dim[0] % ew->group;
 }
 
-static void dvti_cuda_ew_args(const dvti_cuda_ew *ew, const dvti_launch *launch,
-                              dvti_kelementwise *args) {
-    int k;
-    memset(args, 0, sizeof *args);
-    dvti_cuda_ew_positions(ew, args);
-    for (k = 0; k < ew->count; k++) {
-        args->data[k] = ew->data[k];
-        args->kind[k] = ew->kind[k];
-        args->dtype[k] = (int)ew->dtype[k];
-        args->bytes[k] = (int)dvt_dtype_size(ew->dtype[k]);
-    }
+static void dvti_cuda_ew_parameters(dvti_cuda_ew *ew, const dvti_launch *launch) {
+    dvti_kelementwise *args = &ew->args;
     args->f = launch->f[0];
     args->i = launch->i[1];
     args->f_low = launch->f[1];
     args->f_high = launch->f[2];
     if (launch->op == DVTI_OP_clip && launch->compute == DVTI_I64) {
-        args->i_low = dvti_cuda_ew_bound(launch->f[1], ew->dtype[0]);
-        args->i_high = dvti_cuda_ew_bound(launch->f[2], ew->dtype[0]);
+        args->i_low = dvti_cuda_ew_bound(launch->f[1], (dvt_dtype)args->dtype[0]);
+        args->i_high = dvti_cuda_ew_bound(launch->f[2], (dvt_dtype)args->dtype[0]);
     }
 }
 
@@ -345,37 +363,35 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
     dvti_cuda_ew ew;
     dvti_cuda_program program;
     dvti_cuda_grid grid;
-    dvti_kelementwise args;
     bool mixed, brief = dvti_cuda_ew_short(launch->op);
     int64_t each;
     int k;
     dvti_cuda_ew_begin(&ew, launch);
     mixed = dvti_cuda_ew_mixed(&ew, launch->op);
-    dvti_cuda_ew_order(&ew);
-    ew.wide = dvti_cuda_ew_wide(&ew, dvti_cuda_view_size(&launch->out[0]));
-    ew.group = 1;
+    ew.wide = dvti_cuda_ew_wide(&ew);
     dvti_cuda_ew_find_tiles(&ew);
     if (ew.group && !mixed)
         dvti_cuda_ew_find_groups(&ew, brief ? 16 : 4, false);
     else if (ew.group && brief && dvti_cuda_ew_grouped(&ew, (int)launch->compute))
         dvti_cuda_ew_find_groups(&ew, 4, true); /* others would be long programs */
-    dvti_cuda_ew_args(&ew, launch, &args);
+    dvti_cuda_ew_positions(&ew);
+    dvti_cuda_ew_parameters(&ew, launch);
     each = dvti_cuda_ew_each(launch, &ew, mixed);
     program = DVTI_CUDA_PROGRAM(elementwise);
     program.variant = (uint64_t)launch->op | (uint64_t)launch->compute << 8;
     for (k = 0; k < 4; k++)
-        program.variant |= (uint64_t)(mixed ? DVTI_EW_ANY : ew.dtype[k < ew.count ? k : 1])
+        program.variant |= (uint64_t)(mixed ? DVTI_EW_ANY : ew.args.dtype[k < ew.count ? k : 1])
                            << (10 + 4 * k);
-    program.variant |= (uint64_t)dvti_cuda_ew_log2(DVTI_MAX(ew.group, 1)) << 26;
-    program.variant |= (uint64_t)dvti_cuda_ew_log2(each) << 29 | (uint64_t)ew.wide << 32;
+    program.variant |= (uint64_t)dvti_highest_bit((uint64_t)DVTI_MAX(ew.group, 1)) << 26;
+    program.variant |= (uint64_t)dvti_highest_bit((uint64_t)each) << 29 | (uint64_t)ew.wide << 32;
     program.variant |= (uint64_t)(ew.group == 0) << 33 | (uint64_t)ew.across << 34;
     program.variant |= (uint64_t)(ew.ndim == 1) << 37;
-    grid = dvti_cuda_grid_for(gpu, DVTI_MAX(args.n, 1), 256, each);
+    grid = dvti_cuda_grid_for(gpu, DVTI_MAX(ew.args.n, 1), 256, each);
     if (ew.group == 0) /* one block per tile */
-        grid = dvti_cuda_grid_for(gpu, args.n * 256, 256, 1);
-    return dvti_cuda_start(gpu, launch, program,
-                           ew.group ? "dvti_elementwise" : "dvti_elementwise_tile", grid, &args,
-                           sizeof args);
+        grid = dvti_cuda_grid_for(gpu, ew.args.n * 256, 256, 1);
+    return dvti_cuda_start(gpu, launch, &program,
+                           ew.group ? "dvti_elementwise" : "dvti_elementwise_tile", grid, &ew.args,
+                           sizeof ew.args);
 }
 
 #undef DVTI_EW_ANY

@@ -29,10 +29,10 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
                                                        : "dvti_eye";
     if (dvti_cuda_fills_zeros(launch))
         return dvti_cuda_start_zeros(gpu, launch, out);
-    memset(&args, 0, sizeof args);
+    dvti_clear(&args, sizeof args);
     program = DVTI_CUDA_PROGRAM(fill);
     program.variant = (uint64_t)out->dtype;
-    args.out = dvti_cuda_view(out);
+    dvti_cuda_view(&args.out, out);
     args.n = dvti_cuda_view_size(out);
     args.f0 = launch->f[0];
     args.f1 = launch->f[1];
@@ -40,6 +40,6 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
     args.i0 = launch->i[0];
     args.i1 = launch->i[1];
     args.fixed = launch->i[2];
-    return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, args.n, 256, 1),
+    return dvti_cuda_start(gpu, launch, &program, entry, dvti_cuda_grid_for(gpu, args.n, 256, 1),
                            &args, sizeof args);
 }

@@ -20,7 +20,7 @@ static dvt_status dvti_cuda_index_start(dvti_cuda_gpu *gpu, const dvti_launch *l
     program = DVTI_CUDA_PROGRAM(index);
     program.variant = (uint64_t)part | (uint64_t)unit << 4 |
                       (uint64_t)(unit ? DVT_U8 : dtype) << 9 | (uint64_t)wide << 13;
-    return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),
+    return dvti_cuda_start(gpu, launch, &program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),
                            args, sizeof *args);
 }
 
@@ -145,7 +145,7 @@ static dvt_status dvti_cuda_index_add(dvti_cuda_gpu *gpu, const dvti_launch *lau
     if (launch->op == DVTI_OP_take_add) { /* keys are rows of the result */
         args->b = args->out.dim[2];
         args->rows = args->n;
-        memset(args->out.stride, 0, sizeof args->out.stride);
+        dvti_clear(args->out.stride, sizeof args->out.stride);
         dvti_cuda_simplify_axes(&args->in, &same, false);
         return dvti_cuda_index_add_sorted(gpu, launch, args, wide);
     }
@@ -157,12 +157,12 @@ static dvt_status dvti_cuda_index_add(dvti_cuda_gpu *gpu, const dvti_launch *lau
 
 DVTI_FN dvt_status dvti_cuda_index(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
     dvti_kindex args;
-    memset(&args, 0, sizeof args);
-    args.in = dvti_cuda_view(&launch->in[0]);
-    args.out = dvti_cuda_view(&launch->out[0]);
+    dvti_clear(&args, sizeof args);
+    dvti_cuda_view(&args.in, &launch->in[0]);
+    dvti_cuda_view(&args.out, &launch->out[0]);
     if (launch->op == DVTI_OP_one_hot)
         return dvti_cuda_index_one_hot(gpu, launch, &args);
-    args.places = dvti_cuda_view(&launch->in[1]);
+    dvti_cuda_view(&args.places, &launch->in[1]);
     args.index = (const int64_t *)launch->in[1].data;
     if (launch->op == DVTI_OP_take)
         return dvti_cuda_index_take(gpu, launch, &args);

@@ -32,7 +32,7 @@ static dvt_status dvti_cuda_norm_rows(dvti_cuda_gpu *gpu, const dvti_launch *lau
     dvti_cuda_program program = DVTI_CUDA_PROGRAM(layer_norm);
     dvti_cuda_grid grid;
     int each = 8, i;
-    memset(&grid, 0, sizeof grid);
+    dvti_clear(&grid, sizeof grid);
     each = dvti_cuda_norm_each(each, args->x, dtype[0], args->n);
     each = dvti_cuda_norm_each(each, args->g, dtype[1], args->n);
     each = dvti_cuda_norm_each(each, args->out, dtype[gradient ? 0 : 1], args->n);
@@ -54,7 +54,7 @@ static dvt_status dvti_cuda_norm_rows(dvti_cuda_gpu *gpu, const dvti_launch *lau
                       (uint64_t)per << 12 | (uint64_t)(each == 8 ? 3 : each / 2) << 18 |
                       (uint64_t)is_long << 20 | (uint64_t)(launch->i[0] != 0) << 21 |
                       (uint64_t)(args->n >= (int64_t)1 << 30) << 22 | (uint64_t)gradient << 23;
-    return dvti_cuda_start(gpu, launch, program, "dvti_layer_norm", grid, args, sizeof *args);
+    return dvti_cuda_start(gpu, launch, &program, "dvti_layer_norm", grid, args, sizeof *args);
 }
 
 DVTI_FN int64_t dvti_cuda_plan_layer_norm(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
@@ -68,7 +68,7 @@ DVTI_FN dvt_status dvti_cuda_layer_norm(dvti_cuda_gpu *gpu, const dvti_launch *l
     dvt_dtype dtype[3]; /* x, the result, gamma and beta */
     dvti_klayer_norm args;
     dvt_status status = DVT_OK;
-    memset(&args, 0, sizeof args);
+    dvti_clear(&args, sizeof args);
     args.n = x->dim[x->ndim - 1];
     args.rows = dvti_cuda_view_size(x) / args.n;
     args.x = x->data;

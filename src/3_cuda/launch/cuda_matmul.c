@@ -239,7 +239,7 @@ static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launc
     const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
     dvti_kmatmul *p = &plan->args;
     int last = out->ndim - 1;
-    memset(plan, 0, sizeof *plan);
+    dvti_clear(plan, sizeof *plan);
     plan->program = DVTI_CUDA_PROGRAM(matmul);
     plan->partial = dvti_cuda_mm_bytes(out->dtype);
     p->a = a->data;
@@ -299,14 +299,18 @@ static dvt_status dvti_cuda_mm_start(dvti_cuda_gpu *gpu, const dvti_launch *laun
     grid.z = 1;
     grid.threads = plan->threads;
     grid.shared = plan->shared;
-    return dvti_cuda_start(gpu, launch, plan->program, plan->entry, grid, &plan->args,
+    return dvti_cuda_start(gpu, launch, &plan->program, plan->entry, grid, &plan->args,
                            sizeof plan->args);
 }
 
 DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+    const dvti_cuda_mm *planned = (const dvti_cuda_mm *)(const void *)&launch->plan;
     const dvt_dtype dtype = launch->out[0].dtype;
-    dvti_cuda_mm plan = *(const dvti_cuda_mm *)(const void *)&launch->plan;
+    dvti_cuda_mm plan;
     dvt_status status;
+    if (!launch->workspace) /* neither partial results nor copies */
+        return dvti_cuda_mm_start(gpu, launch, planned);
+    plan = *planned;
     plan.args.partial = launch->workspace;
     if (plan.parts)
         plan.copies = (const char *)launch->workspace + dvti_cuda_mm_partial_bytes(&plan);
@@ -317,7 +321,7 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
         dvti_cuda_program sum = DVTI_CUDA_PROGRAM(matmul);
         sum.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_SUM, false, 0);
         status =
-            dvti_cuda_start(gpu, launch, sum, "dvti_matmul_sum",
+            dvti_cuda_start(gpu, launch, &sum, "dvti_matmul_sum",
                             dvti_cuda_grid_for(gpu, dvti_cuda_view_size(&launch->out[0]), 256, 1),
                             &plan.args, sizeof plan.args);
     }

@@ -210,7 +210,8 @@ static double dvti_cuda_copied_bytes(const dvti_cuda_mm *plan, dvt_dtype dtype) 
     return bytes * plan->parts * (double)dvt_dtype_size(dtype);
 }
 
-DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+/* Copies the operands if that is faster than the plan so far. */
+static bool dvti_cuda_repack_faster(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                     dvti_cuda_mm *plan) {
     const dvti_cuda_physical *physical = dvti_cuda_physical_of(gpu);
     const dvt_dtype dtype = launch->out[0].dtype;
@@ -223,8 +224,6 @@ DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch 
     double bytes;
     int64_t splits;
     int tile;
-    if (!dvti_cuda_may_repack(gpu, launch, &packed.args))
-        return false;
     packed.parts = split ? 2 : 1;
     tile = dvti_cuda_mm_choose(gpu, &packed, split ? in_parts : tiles, split ? 1 : 2, INT64_MAX, 16,
                                &splits, &packed.time);
@@ -241,6 +240,12 @@ DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch 
     return true;
 }
 
+DVTI_FN bool dvti_cuda_wgmma_repack(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                    dvti_cuda_mm *plan) {
+    return dvti_cuda_may_repack(gpu, launch, &plan->args) &&
+           dvti_cuda_repack_faster(gpu, launch, plan);
+}
+
 /* Starts the copies of both operands. */
 static dvt_status dvti_cuda_mm_pack(dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                     const dvti_cuda_mm *plan) {
@@ -252,7 +257,7 @@ static dvt_status dvti_cuda_mm_pack(dvti_cuda_gpu *gpu, const dvti_launch *launc
     dvt_status status;
     int64_t matrix;
     int b;
-    memset(&args, 0, sizeof args);
+    dvti_clear(&args, sizeof args);
     for (b = 0; b < 2; b++) {
         const dvti_cuda_mm_side from = dvti_cuda_mm_side_of(plan, dtype, b);
         const dvti_cuda_mm_side to = dvti_cuda_packed_side(plan, dtype, b, &matrix);
@@ -276,11 +281,11 @@ static dvt_status dvti_cuda_mm_pack(dvti_cuda_gpu *gpu, const dvti_launch *launc
     status = dvti_cuda_failed(gpu, launch->name, "cuMemsetD8Async", result);
     if (status != DVT_OK)
         return status;
-    memset(&grid, 0, sizeof grid);
+    dvti_clear(&grid, sizeof grid);
     grid.x = DVTI_MIN(args.jobs[0] + args.jobs[1], INT32_MAX);
     grid.y = grid.z = 1;
     grid.threads = 256;
-    return dvti_cuda_start(gpu, launch, plan->program, "dvti_matmul_pack", grid, &args,
+    return dvti_cuda_start(gpu, launch, &plan->program, "dvti_matmul_pack", grid, &args,
                            sizeof args);
 }
 
@@ -305,7 +310,7 @@ static dvti_cu_result dvti_cuda_wgmma_args(const dvti_cuda_mm *plan, dvt_dtype d
     const dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
     const dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
     dvti_cu_result result;
-    memset(args, 0, sizeof *args);
+    dvti_clear(args, sizeof *args);
     args->p = plan->args;
     args->p.a_batch[0] = dvti_cuda_pack_matrices(plan, &a) > 1;
     args->p.b_batch[0] = dvti_cuda_pack_matrices(plan, &b) > 1;
@@ -322,7 +327,7 @@ static dvt_status dvti_cuda_wgmma_multiply(dvti_cuda_gpu *gpu, const dvti_launch
     void *list[1];
     dvti_cu_result result;
     dvt_status status =
-        dvti_cuda_find_function(gpu, launch->name, plan->program, plan->entry, &function);
+        dvti_cuda_find_function(gpu, launch->name, &plan->program, plan->entry, &function);
     if (status != DVT_OK)
         return status;
     result = dvti_cuda_wgmma_args(plan, launch->out[0].dtype, &args);

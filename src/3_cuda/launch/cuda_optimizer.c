@@ -42,7 +42,7 @@ static int64_t dvti_cuda_opt_fill(dvti_koptimizer *args, const dvti_update_of *u
     const int64_t most = DVTI_KOPT_WORDS / (states + 3);
     int64_t done;
     int n_rows = 0, k;
-    memset(args, 0, sizeof *args);
+    dvti_clear(args, sizeof *args);
     for (done = 0; done < n && done < most; done++) {
         const dvti_update_of *u = &updates[done];
         uint64_t *word = args->word + done * (states + 3);
@@ -71,7 +71,7 @@ static int dvti_cuda_opt_each(int each, const void *data, dvt_dtype dtype) {
 static dvti_update_of dvti_cuda_opt_own(const dvti_launch *launch) {
     dvti_update_of u;
     int k;
-    memset(&u, 0, sizeof u);
+    dvti_clear(&u, sizeof u);
     u.w = launch->out[0].data;
     u.g = launch->in[0].data;
     for (k = 1; k < launch->n_out; k++)
@@ -108,7 +108,7 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
     for (i = 0; i < n && status == DVT_OK;) {
         const int64_t chunk = 256 * each * 4;
         i += dvti_cuda_opt_fill(&args, updates + i, n - i, states, chunk);
-        status = dvti_cuda_start(gpu, launch, program, "dvti_optimizer",
+        status = dvti_cuda_start(gpu, launch, &program, "dvti_optimizer",
                                  dvti_cuda_grid_for(gpu, args.chunks * chunk, 256, 4 * each), &args,
                                  sizeof args);
     }

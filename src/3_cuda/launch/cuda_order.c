@@ -59,7 +59,7 @@ static dvt_status dvti_cuda_order_start(dvti_cuda_gpu *gpu, const dvti_launch *l
     dvti_cuda_program program;
     program = DVTI_CUDA_PROGRAM(order);
     program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)(launch->op != DVTI_OP_sort) << 4;
-    return dvti_cuda_start(gpu, launch, program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),
+    return dvti_cuda_start(gpu, launch, &program, entry, dvti_cuda_grid_for(gpu, threads, 256, 1),
                            args, sizeof *args);
 }
 
@@ -124,7 +124,7 @@ static dvt_status dvti_cuda_order_rounds(dvti_cuda_gpu *gpu, const dvti_launch *
 DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
     const dvti_cuda_order_plan *plan = (const dvti_cuda_order_plan *)(const void *)&launch->plan;
     dvti_korder args;
-    memset(&args, 0, sizeof args);
+    dvti_clear(&args, sizeof args);
     args.in = launch->in[0].data;
     args.out = launch->out[0].data;
     args.rows = launch->in[0].dim[0];

@@ -34,7 +34,7 @@ static void dvti_cuda_pool_plan_of(const dvti_launch *launch, dvti_cuda_pool_pla
     const dvti_view *y = forward ? &launch->out[0] : &launch->in[0];
     dvti_kpool *args = &plan->args;
     int axis;
-    memset(plan, 0, sizeof *plan);
+    dvti_clear(plan, sizeof *plan);
     plan->planes = x->dim[0] * x->dim[1];
     plan->window_area = 1;
     plan->x_size = dvti_cuda_view_size(x);
@@ -79,7 +79,8 @@ static dvt_status dvti_cuda_pool_start(dvti_cuda_gpu *gpu, const dvti_launch *la
         grid.threads = plan->window_area >= 1024 ? 256 : 32;
         grid.x = DVTI_MIN(plan->args.n, (int64_t)dvti_cuda_physical_of(gpu)->processors * 512);
     }
-    return dvti_cuda_start(gpu, launch, program, "dvti_pool", grid, &plan->args, sizeof plan->args);
+    return dvti_cuda_start(gpu, launch, &program, "dvti_pool", grid, &plan->args,
+                           sizeof plan->args);
 }
 
 DVTI_PLAN_FITS(dvti_cuda_pool_plan)

@@ -48,15 +48,22 @@ static dvti_cuda_program dvti_cuda_random_program(const dvti_launch *launch) {
     return program;
 }
 
+static dvt_status dvti_cuda_random_on(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+                                      const char *entry, dvti_cuda_grid grid,
+                                      const dvti_krandom *args) {
+    const dvti_cuda_program program = dvti_cuda_random_program(launch);
+    return dvti_cuda_start(gpu, launch, &program, entry, grid, args, sizeof *args);
+}
+
 static dvt_status dvti_cuda_random_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
                                          const char *entry, const dvti_krandom *args) {
-    return dvti_cuda_start(gpu, launch, dvti_cuda_random_program(launch), entry,
-                           dvti_cuda_grid_for(gpu, args->threads, 256, 1), args, sizeof *args);
+    return dvti_cuda_random_on(gpu, launch, entry, dvti_cuda_grid_for(gpu, args->threads, 256, 1),
+                               args);
 }
 
 static dvti_krandom dvti_cuda_random_args(const dvti_launch *launch) {
     dvti_krandom args;
-    memset(&args, 0, sizeof args);
+    dvti_clear(&args, sizeof args);
     args.out = launch->out[0].data;
     args.n = args.threads = launch->i[6];
     args.aligned = (uintptr_t)args.out % 16 == 0;
@@ -89,12 +96,11 @@ static dvt_status dvti_cuda_shuffle(dvti_cuda_gpu *gpu, const dvti_launch *launc
     args.values = (int64_t *)(args.keys + args.n);
     args.left = (int *)(args.values + args.n);
     args.rounds = launch->plan.i;
-    memset(&one, 0, sizeof one);
+    dvti_clear(&one, sizeof one);
     one.x = one.y = one.z = 1;
     one.threads = (int)DVTI_MIN(DVTI_MAX(dvti_cuda_power(args.n), 32), 1024);
     if (args.n <= DVTI_CUDA_SHUFFLE_BLOCK)
-        return dvti_cuda_start(gpu, launch, dvti_cuda_random_program(launch), "dvti_shuffle_block",
-                               one, &args, sizeof args);
+        return dvti_cuda_random_on(gpu, launch, "dvti_shuffle_block", one, &args);
     status = dvti_cuda_random_start(gpu, launch, "dvti_shuffle_start", &args);
     for (args.step = 0; args.step < args.rounds && status == DVT_OK; args.step++) {
         status = dvti_cuda_random_start(gpu, launch, "dvti_shuffle_claims", &args);
@@ -103,8 +109,7 @@ static dvt_status dvti_cuda_shuffle(dvti_cuda_gpu *gpu, const dvti_launch *launc
     }
     one.threads = 1;
     return status != DVT_OK ? status
-                            : dvti_cuda_start(gpu, launch, dvti_cuda_random_program(launch),
-                                              "dvti_shuffle_end", one, &args, sizeof args);
+                            : dvti_cuda_random_on(gpu, launch, "dvti_shuffle_end", one, &args);
 }
 
 /* Sorts by random keys, as often as the CPU does. */

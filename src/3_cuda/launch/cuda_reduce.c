@@ -72,14 +72,17 @@ static void dvti_cuda_reduce_plan_of(const dvti_launch *launch, dvti_cuda_reduct
     dvti_kview none;
     int kept = (int)launch->i[0], i;
     bool sorts = dvti_reduce_row_of(launch->op)->rule != DVTI_RESULT_PLACE; /* axes, by stride */
-    memset(r, 0, sizeof *r);
-    args->out = dvti_cuda_view(&launch->out[0]);
-    args->kept = args->reduced = dvti_cuda_view(&launch->in[0]);
+    dvti_clear(r, sizeof *r);
+    dvti_cuda_view(&args->out, &launch->out[0]);
+    args->kept.data = args->reduced.data = launch->in[0].data;
     args->kept.ndim = kept;
     args->reduced.ndim = launch->in[0].ndim - kept;
     args->n_kept = args->n_reduced = 1;
-    for (i = 0; i < kept; i++)
+    for (i = 0; i < kept; i++) {
+        args->kept.dim[i] = launch->in[0].dim[i];
+        args->kept.stride[i] = launch->in[0].stride[i];
         args->n_kept *= args->kept.dim[i];
+    }
     for (i = 0; i < (int)args->reduced.ndim; i++) {
         args->reduced.dim[i] = launch->in[0].dim[kept + i];
         args->reduced.stride[i] = launch->in[0].stride[kept + i];
@@ -92,6 +95,7 @@ static void dvti_cuda_reduce_plan_of(const dvti_launch *launch, dvti_cuda_reduct
     r->wide = dvti_cuda_reach(&args->kept) + dvti_cuda_reach(&args->reduced) > narrow ||
               DVTI_MAX(args->n_kept, args->n_reduced) > narrow;
     dvti_cuda_reduce_shape(r, 16 / dvt_dtype_size(launch->in[0].dtype));
+    args->items = r->tiles * args->n_chunks;
 }
 
 /* ---- the program ---- */
@@ -140,30 +144,33 @@ static dvti_cuda_grid dvti_cuda_reduce_grid(int64_t items) {
 }
 
 static dvt_status dvti_cuda_reduce_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-                                         const dvti_cuda_reduction *r,
+                                         const dvti_kreduce *args, bool wide,
                                          dvti_cuda_reduce_kernel kernel) {
     static const char *const entry[] = {"dvti_reduce_rows", "dvti_reduce_columns",
                                         "dvti_reduce_chunks"};
     dvti_cuda_program program = DVTI_CUDA_PROGRAM(reduce);
     program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
-                      (uint64_t)launch->op << 8 | (uint64_t)kernel << 16 | (uint64_t)r->wide << 18;
-    return dvti_cuda_start(gpu, launch, program, entry[kernel],
-                           dvti_cuda_reduce_grid(r->args.items), &r->args, sizeof r->args);
+                      (uint64_t)launch->op << 8 | (uint64_t)kernel << 16 | (uint64_t)wide << 18;
+    return dvti_cuda_start(gpu, launch, &program, entry[kernel], dvti_cuda_reduce_grid(args->items),
+                           args, sizeof *args);
 }
 
 DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    dvti_cuda_reduction r = *(const dvti_cuda_reduction *)(const void *)&launch->plan;
-    dvti_kreduce *args = &r.args;
+    const dvti_cuda_reduction *r = (const dvti_cuda_reduction *)(const void *)&launch->plan;
+    const dvti_cuda_reduce_kernel kernel =
+        r->columns ? DVTI_CUDA_REDUCE_COLUMNS : DVTI_CUDA_REDUCE_ROWS;
+    dvti_kreduce args;
     dvt_status status;
-    args->partial = launch->workspace;
-    args->items = r.tiles * args->n_chunks;
-    status = dvti_cuda_reduce_start(gpu, launch, &r,
-                                    r.columns ? DVTI_CUDA_REDUCE_COLUMNS : DVTI_CUDA_REDUCE_ROWS);
-    if (status != DVT_OK || !r.split)
+    if (!r->split)
+        return dvti_cuda_reduce_start(gpu, launch, &r->args, r->wide, kernel);
+    args = r->args;
+    args.partial = launch->workspace;
+    status = dvti_cuda_reduce_start(gpu, launch, &args, r->wide, kernel);
+    if (status != DVT_OK)
         return status;
-    args->lanes = r.join_lanes;
-    args->items = (args->n_kept - 1) / (256 / args->lanes) + 1;
-    return dvti_cuda_reduce_start(gpu, launch, &r, DVTI_CUDA_REDUCE_CHUNKS);
+    args.lanes = r->join_lanes;
+    args.items = (args.n_kept - 1) / (256 / args.lanes) + 1;
+    return dvti_cuda_reduce_start(gpu, launch, &args, r->wide, DVTI_CUDA_REDUCE_CHUNKS);
 }
 
 DVTI_PLAN_FITS(dvti_cuda_reduction)

@@ -44,7 +44,7 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
                       (uint64_t)(args.b > 1) << 8;
     for (k = args.chunks > 1 ? 0 : 2; k < 3 && status == DVT_OK; k++) {
         int64_t items = args.lines * (k == 1 ? 1 : args.chunks);
-        status = dvti_cuda_start(gpu, launch, program, entry[k],
+        status = dvti_cuda_start(gpu, launch, &program, entry[k],
                                  dvti_cuda_grid_for(gpu, items * each, 256, 1), &args, sizeof args);
     }
     return status;

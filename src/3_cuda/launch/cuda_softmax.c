@@ -69,17 +69,18 @@ static void dvti_cuda_softmax_cut(dvti_cuda_softmax_plan *plan) {
     plan->grid.x = args->groups * args->parts;
 }
 
-static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu,
-                                                        const dvti_view *in, const dvti_view *out) {
+DVTI_PLAN_FITS(dvti_cuda_softmax_plan)
+
+static void dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu, const dvti_view *in,
+                                      const dvti_view *out, dvti_cuda_softmax_plan *plan) {
     const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* positions past the end still fit */
-    dvti_cuda_softmax_plan plan;
-    dvti_ksoftmax *args = &plan.args;
+    dvti_ksoftmax *args = &plan->args;
     int last = in->ndim - 1, i;
     bool doubles = in->dtype == DVT_F64 || !dvt_dtype_is_float(in->dtype);
     int64_t each, most = doubles ? 16 : 32; /* elements that fit in 128 registers */
-    memset(&plan, 0, sizeof plan);
-    args->in = dvti_cuda_view(in);
-    args->out = dvti_cuda_view(out);
+    dvti_clear(plan, sizeof *plan);
+    dvti_cuda_view(&args->in, in);
+    dvti_cuda_view(&args->out, out);
     args->n = args->in.dim[last];
     args->in_step = args->in.stride[last];
     args->out_step = args->out.stride[last];
@@ -91,24 +92,24 @@ static dvti_cuda_softmax_plan dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu
     args->vector = dvti_cuda_softmax_vector(in, out, args);
     each = args->vector ? 16 / dvt_dtype_size(out->dtype) : 1;
     last = (int)args->in.ndim - 1;
-    plan.columns = args->in.dim[last] > 1 && args->n > 1 &&
-                   dvti_cuda_distance(args->in.stride[last]) < dvti_cuda_distance(args->in_step);
-    plan.wide = dvti_cuda_reach(&args->in) + args->n * dvti_cuda_distance(args->in_step) > narrow ||
-                dvti_cuda_reach(&args->out) + args->n * dvti_cuda_distance(args->out_step) > narrow;
-    if (plan.columns)
-        dvti_cuda_softmax_columns(&plan, most);
+    plan->columns = args->in.dim[last] > 1 && args->n > 1 &&
+                    dvti_cuda_distance(args->in.stride[last]) < dvti_cuda_distance(args->in_step);
+    plan->wide =
+        dvti_cuda_reach(&args->in) + args->n * dvti_cuda_distance(args->in_step) > narrow ||
+        dvti_cuda_reach(&args->out) + args->n * dvti_cuda_distance(args->out_step) > narrow;
+    if (plan->columns)
+        dvti_cuda_softmax_columns(plan, most);
     else
-        dvti_cuda_softmax_rows(&plan, each, most);
-    args->groups = (args->rows - 1) / (plan.grid.threads / args->lanes) + 1;
+        dvti_cuda_softmax_rows(plan, each, most);
+    args->groups = (args->rows - 1) / (plan->grid.threads / args->lanes) + 1;
     args->parts = 1;
-    plan.grid.x = DVTI_MIN(args->groups, INT32_MAX);
-    if (!plan.in_registers && args->groups < DVTI_CUDA_SOFTMAX_BLOCKS)
-        dvti_cuda_softmax_cut(&plan);
-    else if (!plan.in_registers && !plan.columns) /* rows in progress stay in L2 */
-        plan.grid.x = DVTI_MIN(args->groups, (int64_t)dvti_cuda_physical_of(gpu)->processors *
-                                                 (args->n <= DVTI_CUDA_PAIR ? 2 : 1));
-    plan.grid.y = plan.grid.z = 1;
-    return plan;
+    plan->grid.x = DVTI_MIN(args->groups, INT32_MAX);
+    if (!plan->in_registers && args->groups < DVTI_CUDA_SOFTMAX_BLOCKS)
+        dvti_cuda_softmax_cut(plan);
+    else if (!plan->in_registers && !plan->columns) /* rows in progress stay in L2 */
+        plan->grid.x = DVTI_MIN(args->groups, (int64_t)dvti_cuda_physical_of(gpu)->processors *
+                                                  (args->n <= DVTI_CUDA_PAIR ? 2 : 1));
+    plan->grid.y = plan->grid.z = 1;
 }
 
 DVTI_FN void dvti_cuda_describe_softmax(uint64_t variant, dvti_text *text) {
@@ -138,35 +139,43 @@ static dvti_cuda_program dvti_cuda_softmax_program(const dvti_cuda_softmax_plan 
 }
 
 DVTI_FN int64_t dvti_cuda_plan_softmax(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-    dvti_cuda_softmax_plan plan;
+    dvti_cuda_softmax_plan *plan = (dvti_cuda_softmax_plan *)(void *)&launch->plan;
     if (launch->op == DVTI_OP_cross_entropy_data)
         return 0;
-    plan = dvti_cuda_softmax_plan_of(gpu, &launch->in[0], &launch->out[launch->n_out - 1]);
-    return plan.args.parts > 1 ? plan.args.rows * plan.args.parts * 16 : 0;
+    dvti_cuda_softmax_plan_of(gpu, &launch->in[0], &launch->out[launch->n_out - 1], plan);
+    if (launch->op == DVTI_OP_cross_entropy) {
+        plan->args.label = launch->in[1].data;
+        plan->args.loss = launch->out[0].data;
+    }
+    return plan->args.parts > 1 ? plan->args.rows * plan->args.parts * 16 : 0;
 }
 
 /* Starts the one kernel, or the two that compute parts. */
 static dvt_status dvti_cuda_softmax_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-                                          dvti_cuda_softmax_plan *plan, dvti_cuda_program program) {
-    bool parts = plan->args.parts > 1;
-    dvt_status status = DVT_OK;
-    plan->args.partial = launch->workspace;
-    if (parts)
-        status = dvti_cuda_start(gpu, launch, program, "dvti_softmax_parts", plan->grid,
-                                 &plan->args, sizeof plan->args);
-    if (status == DVT_OK)
-        status =
-            dvti_cuda_start(gpu, launch, program, parts ? "dvti_softmax_finish" : "dvti_softmax",
-                            plan->grid, &plan->args, sizeof plan->args);
-    return status;
+                                          const dvti_cuda_softmax_plan *plan,
+                                          dvti_cuda_program program) {
+    dvti_ksoftmax args;
+    dvt_status status;
+    if (plan->args.parts == 1)
+        return dvti_cuda_start(gpu, launch, &program, "dvti_softmax", plan->grid, &plan->args,
+                               sizeof plan->args);
+    args = plan->args;
+    args.partial = launch->workspace;
+    status = dvti_cuda_start(gpu, launch, &program, "dvti_softmax_parts", plan->grid, &args,
+                             sizeof args);
+    if (status != DVT_OK)
+        return status;
+    return dvti_cuda_start(gpu, launch, &program, "dvti_softmax_finish", plan->grid, &args,
+                           sizeof args);
 }
 
 DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    const dvti_view *in = &launch->in[0], *out = &launch->out[0];
-    dvti_cuda_softmax_plan plan = dvti_cuda_softmax_plan_of(gpu, in, out);
-    return dvti_cuda_softmax_start(
-        gpu, launch, &plan,
-        dvti_cuda_softmax_program(&plan, in->dtype, out->dtype, launch->op == DVTI_OP_log_softmax));
+    const dvti_cuda_softmax_plan *plan =
+        (const dvti_cuda_softmax_plan *)(const void *)&launch->plan;
+    return dvti_cuda_softmax_start(gpu, launch, plan,
+                                   dvti_cuda_softmax_program(plan, launch->in[0].dtype,
+                                                             launch->out[0].dtype,
+                                                             launch->op == DVTI_OP_log_softmax));
 }
 
 /* ---- cross-entropy ---- */
@@ -175,7 +184,7 @@ static dvt_status dvti_cuda_entropy_gradient(dvti_cuda_gpu *gpu, const dvti_laun
     const int64_t size = dvti_cuda_view_size(out);
     dvti_cuda_program program = DVTI_CUDA_PROGRAM(softmax);
     dvti_ksoftmax args;
-    memset(&args, 0, sizeof args);
+    dvti_clear(&args, sizeof args);
     args.n = out->dim[out->ndim - 1];
     args.rows = size / args.n;
     args.in.data = launch->in[2].data;
@@ -185,22 +194,19 @@ static dvt_status dvti_cuda_entropy_gradient(dvti_cuda_gpu *gpu, const dvti_laun
     program.variant = (uint64_t)out->dtype | (uint64_t)out->dtype << 4 | (uint64_t)1 << 18 |
                       (uint64_t)(size >= (int64_t)1 << 30) << 17 |
                       (uint64_t)(launch->in[1].dtype + 1) << 19;
-    return dvti_cuda_start(gpu, launch, program, "dvti_cross_entropy_gradient",
+    return dvti_cuda_start(gpu, launch, &program, "dvti_cross_entropy_gradient",
                            dvti_cuda_grid_for(gpu, size, 256, 1), &args, sizeof args);
 }
 
 DVTI_FN dvt_status dvti_cuda_cross_entropy(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-    const dvti_view *in = &launch->in[0], *out = &launch->out[1];
-    dvti_cuda_softmax_plan plan;
+    const dvti_cuda_softmax_plan *plan =
+        (const dvti_cuda_softmax_plan *)(const void *)&launch->plan;
     dvti_cuda_program program;
     if (launch->op == DVTI_OP_cross_entropy_data)
         return dvti_cuda_entropy_gradient(gpu, launch);
-    plan = dvti_cuda_softmax_plan_of(gpu, in, out);
-    plan.args.label = launch->in[1].data;
-    plan.args.loss = launch->out[0].data;
-    program = dvti_cuda_softmax_program(&plan, in->dtype, out->dtype, true);
+    program = dvti_cuda_softmax_program(plan, launch->in[0].dtype, launch->out[1].dtype, true);
     program.variant |= (uint64_t)(launch->in[1].dtype + 1) << 19;
-    return dvti_cuda_softmax_start(gpu, launch, &plan, program);
+    return dvti_cuda_softmax_start(gpu, launch, plan, program);
 }
 
 #undef DVTI_CUDA_PAIR

@@ -23,7 +23,7 @@ DVTI_FN int64_t dvti_cuda_sort_bytes(int64_t n, int bits) {
 DVTI_FN dvti_cuda_sorting dvti_cuda_sort_begin(void *workspace, int64_t n, int bits) {
     dvti_cuda_sorting sorting;
     int64_t bytes;
-    memset(&sorting, 0, sizeof sorting);
+    dvti_clear(&sorting, sizeof sorting);
     sorting.n = n;
     sorting.wide = dvti_cuda_sort_wide(n, bits);
     bytes = n * (sorting.wide ? 8 : 4);
@@ -45,7 +45,7 @@ static dvt_status dvti_cuda_sort_pass(dvti_cuda_gpu *gpu, const dvti_launch *lau
     int k;
     program = DVTI_CUDA_PROGRAM(sort);
     program.variant = sorting->wide;
-    memset(&args, 0, sizeof args);
+    dvti_clear(&args, sizeof args);
     args.keys = sorting->keys;
     args.values = sorting->sorted ? sorting->values : NULL;
     args.other_keys = sorting->other_keys;
@@ -60,7 +60,7 @@ static dvt_status dvti_cuda_sort_pass(dvti_cuda_gpu *gpu, const dvti_launch *lau
     for (k = 0; k < 3 && status == DVT_OK; k++) {
         grid.x = k == 1 ? 1 : args.tiles;
         grid.threads = k == 1 ? 1024 : 256;
-        status = dvti_cuda_start(gpu, launch, program, entry[k], grid, &args, sizeof args);
+        status = dvti_cuda_start(gpu, launch, &program, entry[k], grid, &args, sizeof args);
     }
     return status;
 }

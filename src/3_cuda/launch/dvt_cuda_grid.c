@@ -2,17 +2,16 @@
    compute stream. */
 #include "3_cuda/device/dvt_cuda_device.h"
 
-DVTI_FN dvti_kview dvti_cuda_view(const dvti_view *view) {
-    dvti_kview k;
+DVTI_FN void dvti_cuda_view(dvti_kview *k, const dvti_view *view) {
     int axis;
-    memset(&k, 0, sizeof k);
-    k.data = view->data;
-    k.ndim = view->ndim;
+    k->data = view->data;
+    k->ndim = view->ndim;
+    DVTI_ZERO_8(k->dim);
+    DVTI_ZERO_8(k->stride);
     for (axis = 0; axis < view->ndim; axis++) {
-        k.dim[axis] = view->dim[axis];
-        k.stride[axis] = view->stride[axis];
+        k->dim[axis] = view->dim[axis];
+        k->stride[axis] = view->stride[axis];
     }
-    return k;
 }
 
 DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view) {
@@ -33,8 +32,8 @@ DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor) {
     d.multiplier = d.shift = 0;
     if (d.divisor > INT32_MAX)
         return d;
-    while ((int64_t)1 << d.shift < d.divisor)
-        d.shift++;
+    if (d.divisor > 1) /* the divisor's logarithm, rounded up */
+        d.shift = 1 + (unsigned)dvti_highest_bit((uint64_t)d.divisor - 1);
     d.multiplier = (unsigned)((uint64_t)(((int64_t)1 << d.shift) - d.divisor) *
                                   ((uint64_t)1 << 32) / (uint64_t)d.divisor +
                               1);
@@ -58,13 +57,13 @@ DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, i
 /* Compiles the program without the lock. Other threads may queue work meanwhile: the order between
    threads is theirs to keep. So the launch is counted again, and its time begins again. */
 static dvt_status dvti_cuda_prepare_unlocked(dvti_cuda_gpu *gpu, const char *name,
-                                             dvti_cuda_program program) {
+                                             const dvti_cuda_program *program) {
     const bool timed = gpu->timed != NULL;
     const int64_t number = timed ? gpu->timed->number : 0;
     dvt_status status;
     gpu->timed = NULL;
     dvti_mutex_unlock(&gpu->lock);
-    status = dvti_cuda_prepare(gpu->physical, name, program);
+    status = dvti_cuda_prepare(gpu->physical, name, *program);
     dvti_mutex_lock(&gpu->lock);
     if (status == DVT_OK)
         status = dvti_cuda_usable(gpu, name);
@@ -77,7 +76,7 @@ static dvt_status dvti_cuda_prepare_unlocked(dvti_cuda_gpu *gpu, const char *nam
 }
 
 DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
-                                           dvti_cuda_program program, const char *entry,
+                                           const dvti_cuda_program *program, const char *entry,
                                            dvti_cu_function *function) {
     dvt_status status;
     if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
@@ -87,7 +86,7 @@ DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
         if (status != DVT_OK)
             return status;
     }
-    return dvti_cuda_function(gpu->physical, name, program, entry, function);
+    return dvti_cuda_function(gpu->physical, name, *program, entry, function);
 }
 
 DVTI_FN dvt_status dvti_cuda_start_zeros(dvti_cuda_gpu *gpu, const dvti_launch *launch,
@@ -116,7 +115,7 @@ DVTI_FN dvt_status dvti_cuda_start_function(dvti_cuda_gpu *gpu, const dvti_launc
 }
 
 DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-                                   dvti_cuda_program program, const char *entry,
+                                   const dvti_cuda_program *program, const char *entry,
                                    dvti_cuda_grid grid, const void *args, size_t bytes) {
     dvti_cu_function function;
     dvt_status status = dvti_cuda_find_function(gpu, launch->name, program, entry, &function);
