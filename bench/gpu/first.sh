@@ -57,11 +57,18 @@ ended() { # process, seconds: waits for a process that may hang in the driver; f
         sleep 0.1
     done
 }
-# A process that ends with this script, so that a call that was killed leaves no work on the GPU.
+# Becomes a command that is killed when it takes longer or when this script ends, so that a call
+# that was killed leaves no work on the GPU. A parent that ended before setpriv could ask for that
+# is found by its number.
 if command -v setpriv >/dev/null && setpriv --pdeathsig KILL true 2>/dev/null; then
-    TIED="setpriv --pdeathsig KILL"
+    limited() { # seconds, command...
+        # shellcheck disable=SC2016
+        exec setpriv --pdeathsig KILL sh -c \
+            '[ "$PPID" = "$0" ] && export TIMEOUT_PID=$$ && exec timeout -k 3 "$@"' $$ "$1" \
+            setpriv --pdeathsig KILL sh -c '[ "$PPID" = "$TIMEOUT_PID" ] && exec "$@"' "$@"
+    }
 else
-    TIED=
+    limited() { exec timeout -k 3 "$@"; }
 fi
 # Runs a command for at most `seconds`, or what is left of the call. Exit code 77: skipped.
 step() { # name, seconds, command...
@@ -75,8 +82,7 @@ step() { # name, seconds, command...
     fi
     line "$name" running 0 ""
     started=$(date +%s.%N)
-    # shellcheck disable=SC2086
-    $TIED timeout -k 3 "$limit" $TIED "$@" >"$SAID" 2>&1 &
+    limited "$limit" "$@" >"$SAID" 2>&1 &
     process=$!
     code=137
     ! ended $process $((limit + 6)) || { wait $process; code=$?; }
