@@ -157,13 +157,9 @@ static __attribute__((__unused__)) void check_mma(int64_t n, int64_t k, int64_t 
 
 /* Tells whether the program ran on this GPU, which proves that products used it. */
 static __attribute__((__unused__)) int loaded(dvti_cuda_family family, int wanted_variant) {
-    const dvti_cuda_physical *physical = &dvti_cuda_physical_gpus[0];
-    size_t i;
-    for (i = 0; i < physical->n_loaded; i++)
-        if (physical->loaded[i].program.family == family &&
-            physical->loaded[i].program.variant == (uint64_t)wanted_variant)
-            return 1;
-    return 0;
+    dvti_cuda_program program = dvti_cuda_program_of(family, NULL);
+    program.variant = (uint64_t)wanted_variant;
+    return dvti_cuda_is_loaded(&dvti_cuda_physical_gpus[0], program);
 }
 
 #endif
