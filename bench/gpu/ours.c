@@ -365,7 +365,15 @@ static int first(void) {
 
 static int which_gpu(void) {
     dvt_device_info info;
-    must(dvt_device_query(dvt_gpu(0), &info) == DVT_OK && info.driver_version, dvt_gpu_reason());
+    if (dvt_num_gpus() == 0) {
+        fprintf(stderr, "%s\n", dvt_gpu_reason());
+        return 1;
+    }
+    must(dvt_device_query(dvt_gpu(0), &info) == DVT_OK, "dvt_device_query");
+    if (info.driver_version == 0) {
+        fprintf(stderr, "gpu(0) is a virtual GPU; unset DEVTENSOR_VIRTUAL_GPUS\n");
+        return 1;
+    }
     printf("%s, driver for CUDA %d.%d, %d GiB\n", info.name, info.driver_version / 1000,
            info.driver_version % 1000 / 10, (int)(info.memory_total >> 30));
     return 0;

@@ -90,8 +90,7 @@ kernels_of() { # names of files of tests/cuda
     echo "kernels of the tests: $*"
     printf '%s\n' "$@" | run xargs -n 1 -P "$JOBS" sh -c \
         'timeout 600 "$0/cuda-tests" "test_gpu_$1.c" >"$0/driver/$1.txt" 2>&1
-        [ $? -ne 124 ] || echo "pack.sh: test_gpu_$1.c was cut after 600 s; kernels may be missing"' \
-        "$PACK"
+        [ $? -ne 124 ] || echo "test_gpu_$1.c was cut after 600 s; kernels may be missing"' "$PACK"
     cat "$PACK"/driver/*.txt >>"$log"
 }
 # shellcheck disable=SC2086

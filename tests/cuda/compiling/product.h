@@ -1,5 +1,5 @@
-/* Multiplies two float16 matrices on gpu(0), and compares the result with the host's. The numbers are
-   small integers, so that all orders of summation are exact. */
+/* Multiplies two float16 matrices on gpu(0), and compares the result with the host's. The numbers
+   are small integers, so that all orders of summation are exact. */
 #ifndef COMPILING_PRODUCT_H
 #define COMPILING_PRODUCT_H
 #include "devtensor.h"
