@@ -34,7 +34,7 @@ static void dvti_kernel_destroy(void *object) {
 
 /* NVRTC 12.0 and 13.0 take the byte 0xFF as the end of the source, without a message. Any other
    byte is allowed in comments and strings. */
-static bool dvti_source_ends(const char *function, const char *source) {
+static bool dvti_source_valid(const char *function, const char *source) {
     const char *byte = strchr(source, 0xff), *line = source, *at;
     int number = 1;
     if (!byte)
@@ -54,7 +54,7 @@ static bool dvti_source_ends(const char *function, const char *source) {
 
 DVTI_FN dvt_kernel *dvti_kernel_begin(const char *function, const char *source, const char *label) {
     dvt_kernel *kernel;
-    if (!dvti_source_ends(function, source))
+    if (!dvti_source_valid(function, source))
         return NULL;
     kernel = (dvt_kernel *)dvti_alloc_zero(sizeof *kernel);
     if (kernel) {
