@@ -3,6 +3,7 @@
 # tests/check/budgets.sh checks sizes that do not depend on the machine.
 # Environment: BUILD, CC, LIBRARY, LIBS, as the Makefile sets them. SQLITE=path names an
 # amalgamation. Without it, the script makes one below BUILD from Debian's source package.
+# SWITCHES=1 measures only what each switch of docs/BUILDING.md saves.
 #
 # Budgets:
 #   including the declarations                   20 ms (the median of 9, minus an empty file's);
@@ -20,7 +21,8 @@ int main(void) {
     return dvt_item(dvt_sum(dvt_add(x, x), DVT_ALL)) != 4;
 }
 PROGRAM
-SMALL="-DDEVTENSOR_NO_NN -DDEVTENSOR_NO_FILES -DDEVTENSOR_NO_CUDA -DDEVTENSOR_NO_AVX512"
+SMALL="-DDEVTENSOR_NO_NN -DDEVTENSOR_NO_FILES -DDEVTENSOR_NO_FORMATS -DDEVTENSOR_NO_CUDA"
+SMALL="$SMALL -DDEVTENSOR_NO_AVX512"
 # Measures processor time, so that other work on the machine does not count.
 milliseconds() {
     (
@@ -41,6 +43,26 @@ library() { # flags, output, then the compiler
     "$@" $flags -w -x c -DDEVTENSOR_IMPLEMENTATION -c devtensor.h -o "$out"
 }
 
+build() { # name, flags: a build of the library
+    spent=$(milliseconds library "$2" "$d/switch.o" $CC)
+    row "$1" "$spent" "ms"
+    row "  text with constants" "$(text_of "$d/switch.o")" "bytes"
+}
+if [ -n "$SWITCHES" ]; then
+    build "$CC -O2" -O2
+    for switch in SIMD AVX512 NN CUDA FILES FORMATS; do
+        build "$CC -O2 -DDEVTENSOR_NO_$switch" "-O2 -DDEVTENSOR_NO_$switch"
+    done
+    for flags in -O2 -Os "-Os -DDEVTENSOR_NO_SIMD"; do
+        build "the small build, $CC $flags" "$flags $SMALL"
+    done
+    library "-Os $SMALL -DDEVTENSOR_NO_SIMD -ffunction-sections -fdata-sections" "$d/switch.o" \
+        $CC && $CC -Os -I. "$d/add.c" "$d/switch.o" -Wl,--gc-sections -o "$d/add" $LIBS &&
+        strip "$d/add" && "$d/add" &&
+        row "a program that adds two arrays, with the last one" "$(wc -c <"$d/add")" "bytes"
+    exit
+fi
+
 # Makes SQLite's amalgamation at $1, unless it exists. Prints the reason of a failure.
 make_sqlite() {
     [ ! -f "$1" ] || return
@@ -56,18 +78,16 @@ make_sqlite() {
         sed 's/^Types:.*/Types: deb-src/' "$file" >"$folder/sources/${file##*/}" 2>/dev/null
     done
     private="-o Dir::Etc::sourcelist=- -o Dir::Etc::sourceparts=$folder/sources"
-    private="$private -o Dir::State::lists=$folder/lists"
+    private="$private -o Dir::State::lists=$folder/lists -o APT::Sandbox::User=$(id -un)"
     (
-        set -e
-        cd "$folder"
-        timeout 120 apt-get $private update
-        timeout 120 apt-get $private source --download-only sqlite3
-        dpkg-source --no-check -x sqlite3_*.dsc source
-        mkdir -p build
-        cd build
-        ../source/configure --disable-tcl
-        make sqlite3.c
-        mv sqlite3.c "$1"
+        cd "$folder" &&
+            timeout 120 apt-get $private update &&
+            timeout 120 apt-get $private source --download-only sqlite3 &&
+            dpkg-source --no-check -x sqlite3_*.dsc source &&
+            mkdir -p build && cd build &&
+            ../source/configure --disable-tcl &&
+            make sqlite3.c &&
+            mv sqlite3.c "$1"
     ) >"$folder/log.txt" 2>&1 || echo "making it failed: $(tail -n 1 "$folder/log.txt")"
 }
 

@@ -99,6 +99,6 @@ int dvt_test_equal(dvt_array *x, const double *expected, int64_t n, double toler
 /* First line of a test of machines without a GPU. */
 #define NEEDS_NO_GPU(what)                                                                         \
     if (dvt_test_on_gpus())                                                                        \
-    SKIP("this machine has a GPU, and this is about " what)
+    SKIP("this machine has a GPU, and this is about " what " (DEVTENSOR_CUDA=0 runs it)")
 
 #endif

@@ -234,6 +234,9 @@ full() {
         step "full-$family" 120 env DVT_TEST_FULL=1 DEVTENSOR_ISA=reference "$TESTS" \
             "test_gpu_$family.c" || [ "$(left)" -gt 0 ] || return
     done
+    # Where there is one GPU, gpu(0) and gpu(1) share it.
+    step full-two-gpus 60 env DEVTENSOR_VIRTUAL_GPUS=2 DEVTENSOR_ISA=reference "$TESTS" \
+        test_gpu_all_reduce.c test_gpu_copies.c gpu_kernel_on_two_gpus
     step full-gradients 120 env DVT_TEST_GPU=1 "$UNITS" test_gradients.c test_autograd.c \
         test_blocks.c test_layers.c test_losses.c
     step full-units 200 "$UNITS"

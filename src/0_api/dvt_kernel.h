@@ -82,14 +82,16 @@ typedef double (*dvt_kernel_element_fn)(void *user, const double *value);
    compiled once, and the cache on disk keeps it. NVRTC sees no headers of the toolkit. The types
    int8_t to uint64_t are defined, and CUDA's own functions need no header. <stdint.h>, <limits.h>,
    <float.h>, <math.h>, <stddef.h> and <stdbool.h> may be included, for macros such as INT32_MAX,
-   FLT_MAX, INFINITY and M_PI. The source is trusted as the program is: a wrong address in it ends
-   the GPU's context.
-   Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (the name is no C identifier). */
+   FLT_MAX, INFINITY and M_PI. Comments and strings may have any byte but 0xFF, so also UTF-8. The
+   source is trusted as the program is: a wrong address in it ends the GPU's context.
+   Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (the name is no C identifier; the source
+   has a byte 0xFF, where NVRTC would end). */
 DVT_API dvt_kernel *dvt_kernel_new(const char *source, const char *name);
 /* Makes a kernel of one C++ expression over named inputs: dvt_kernel_expression("x, y", "x * x +
    y"). At most 8 names. On a GPU it is one fused kernel. T is the type that it computes in: float
    for float32 and 16-bit floats, double for float64, int64_t for integers and bool.
-   Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (names). */
+   Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (names; a byte 0xFF in the
+   expression). */
 DVT_API dvt_kernel *dvt_kernel_expression(const char *inputs, const char *expression);
 /* Set the C function that stands in on cpu() and virtual GPUs, for the two forms; NULL: none.
    `user` is passed to it, and must live until the launched work is done. Errors: VALUE (the other

@@ -181,9 +181,11 @@ DVTI_FN void dvti_cuda_add_matmul_pack(dvti_text *text);
 DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical,
                                        const dvti_cuda_program *program, const char *entry,
                                        dvti_cu_function *out);
-/* Returns whether this GPU can have a program of dvti_cuda_exact: it is loaded or in a cache, or
-   NVRTC can compile it, since 12.0. Looks for NVRTC only if the program is in no cache. */
-DVTI_FN bool dvti_cuda_has_exact(dvti_cuda_physical *physical, dvti_cuda_program program);
+/* Returns whether this GPU can have a program of dvti_cuda_exact, of variant 0 to 511: it is
+   loaded, or now loaded from a cache, or NVRTC can compile it, since 12.0. Looks for NVRTC only if
+   the program is in no cache, or if the driver refuses it. Does not wait for compilations. */
+DVTI_FN bool dvti_cuda_has_exact(dvti_cuda_physical *physical, const char *function,
+                                 dvti_cuda_program program, const char *entry);
 /* Compiles the program, or reads it from the disk cache. Takes seconds: hold no lock of a gpu(i),
    which other threads need to release memory. */
 DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *function,

@@ -32,8 +32,31 @@ static void dvti_kernel_destroy(void *object) {
     dvti_free(kernel);
 }
 
+/* NVRTC 12.0 and 13.0 take the byte 0xFF as the end of the source, without a message. Any other
+   byte is allowed in comments and strings. */
+static bool dvti_source_valid(const char *function, const char *source) {
+    const char *byte = strchr(source, 0xff), *line = source, *at;
+    int number = 1;
+    if (!byte)
+        return true;
+    for (at = source; at < byte; at++)
+        if (*at == '\n') {
+            line = at + 1;
+            number++;
+        }
+    dvti_fail(DVT_ERR_VALUE,
+              "%s: byte %lld of the source (line %d, byte %lld) is 0xFF, where NVRTC would end; "
+              "expected text, for example UTF-8, which has no such byte: convert the source to "
+              "UTF-8, or write \\xff in a string",
+              function, (long long)(byte - source), number, (long long)(byte - line));
+    return false;
+}
+
 DVTI_FN dvt_kernel *dvti_kernel_begin(const char *function, const char *source, const char *label) {
-    dvt_kernel *kernel = (dvt_kernel *)dvti_alloc_zero(sizeof *kernel);
+    dvt_kernel *kernel;
+    if (!dvti_source_valid(function, source))
+        return NULL;
+    kernel = (dvt_kernel *)dvti_alloc_zero(sizeof *kernel);
     if (kernel) {
         kernel->source = dvti_strdup(source);
         kernel->label = dvti_intern(label);
@@ -65,6 +88,8 @@ DVT_API dvt_kernel *dvt_kernel_new(const char *source, const char *name) {
             function, name, DVTI_IDENTIFIER - 1);
         return NULL;
     }
+    if (strncmp(source, "\xef\xbb\xbf", 3) == 0) /* a byte order mark, which NVRTC refuses */
+        source += 3;
     snprintf(label, sizeof label, "dvt_kernel_launch(%s)", name);
     entry = dvti_intern(name);
     if (!entry) {

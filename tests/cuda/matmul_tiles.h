@@ -108,6 +108,12 @@ static __attribute__((__unused__)) double stored(double v, dvt_dtype dtype, int 
     return dvt_item(dvt_as_in_dtype(dvt_full(DVT_SHAPE(1), v, DVT_F64, dvt_cpu()), dtype));
 }
 
+/* Returns the step between the rows of a product that are compared: a real GPU multiplies so many
+   that a loop of one thread would take half a minute. */
+static __attribute__((__unused__)) int64_t step_of_rows(int64_t n, int64_t k, int64_t m) {
+    return n * k * m > 100000000 ? 37 : 1;
+}
+
 static __attribute__((__unused__)) void check_mma(int64_t n, int64_t k, int64_t m, dvt_dtype dtype,
                                                   int layout) {
     DVT_SCOPE {
@@ -116,7 +122,7 @@ static __attribute__((__unused__)) void check_mma(int64_t n, int64_t k, int64_t 
         double *b = (double *)malloc(sizeof(double) * (size_t)(k * m + 1));
         double *got = (double *)calloc((size_t)(n * m), sizeof(double)), unit = ulp_of(dtype);
         dvt_array *x, *y, *product_of;
-        const int64_t each = n * m > 1000000 ? 37 : 1; /* rows that are compared */
+        const int64_t each = step_of_rows(n, k, m);
         int64_t i, j, p;
         int ok = 1;
         random_values(a, n * k, dtype);
@@ -131,7 +137,7 @@ static __attribute__((__unused__)) void check_mma(int64_t n, int64_t k, int64_t 
             a[i] = stored(a[i], dtype, tf32);
         for (i = 0; i < k * m; i++)
             b[i] = stored(b[i], dtype, tf32);
-        for (i = 0; i < n && ok; i += each)
+        for (i = n - 1; i >= 0 && ok; i -= each)
             for (j = 0; j < m && ok; j++) {
                 double sum = 0, size = 0, bound;
                 for (p = 0; p < k; p++) {

@@ -63,6 +63,13 @@ gpu() { # the tests of one file, against cpu()'s reference loops; a real GPU run
     [ -z "$ON_GPU" ] || export DVT_TEST_FULL=1
     [ "$1" != matmul_wgmma ] || export SIMCUDA_CC=90
     script "cuda/test_gpu_$1.c" "$LIBRARY_BUILD/cuda/tests" "test_gpu_$1.c"
+    # A machine may have one GPU, which gpu(0) and gpu(1) then share.
+    case ${ON_GPU:+$1} in
+    all_reduce | copies | kernel | pinned)
+        script "cuda/test_gpu_$1.c, two gpus" env DEVTENSOR_VIRTUAL_GPUS=2 \
+            "$LIBRARY_BUILD/cuda/tests" "test_gpu_$1.c"
+        ;;
+    esac
     # Another order of warps that wait for each other: tiles of each kind, whose ring wraps around.
     [ -n "$ON_GPU" ] || [ "$1" != matmul_wgmma ] ||
         script "cuda/test_gpu_$1.c, in random order" env SIMCUDA_POLICY=random SIMCUDA_SEED=5 \

@@ -147,6 +147,27 @@ DVT_TEST(gpu_kernel_bad_source) {
 #undef RUN
 }
 
+/* Comments and strings of every byte that dvt_kernel_new takes, after a byte order mark. */
+DVT_TEST(gpu_kernel_source_of_all_bytes) {
+    char source[1200] = "\xef\xbb\xbf/* ";
+    dvt_array *x;
+    size_t n = strlen(source);
+    int byte;
+    NEEDS_GPU;
+    x = dvt_zeros(DVT_SHAPE(2), DVT_I32, dvt_gpu(0));
+    for (byte = 1; byte < 0xff; byte++)
+        source[n++] = (char)byte;
+    snprintf(source + n, sizeof source - n,
+             " */\r\nextern \"C\" __global__ void f(int *x) {\r\n"
+             "    const char s[] = \"\xc3\xa9\xfe\";\r\n"
+             "    x[0] = (unsigned char)s[0]; x[1] = (unsigned char)s[2] + sizeof s;\r\n}\r\n");
+    CHECK_INT(dvt_kernel_launch(dvt_kernel_new(source, "f"), DVT_SHAPE(1), DVT_SHAPE(1), 0,
+                                DVT_ARGS(DVT_OUT(x))),
+              DVT_OK);
+    CHECK_CLOSE(dvt_item_at(x, DVT_SHAPE(0)), 0xc3, 0);
+    CHECK_CLOSE(dvt_item_at(x, DVT_SHAPE(1)), 0xfe + 4, 0);
+}
+
 /* The macros that a kernel finds in its headers have the values of C's. */
 DVT_TEST(gpu_kernel_macros_of_headers) {
     static const char source[] =

@@ -187,6 +187,19 @@ DVT_TEST(kernel_wrong_arguments) {
     FAILS(dvt_kernel_set_element(kernel, square_plus, NULL), DVT_ERR_VALUE, "dvt_kernel_set_host");
 }
 
+/* NVRTC takes this byte as the end of the source. */
+DVT_TEST(kernel_source_with_0xff) {
+    static const char source[] = "// Pr\xc3\xbc"
+                                 "fung\n"
+                                 "/* \xff */\nextern \"C\" __global__ void f(float *x) {}\n";
+    dvt_set_log_level(DVT_LOG_OFF);
+    FAILS(dvt_kernel_new(source, "f"), DVT_ERR_VALUE, "byte 15 of the source (line 2, byte 3)");
+    FAILS(dvt_kernel_new("\xff", "f"), DVT_ERR_VALUE, "byte 0 of the source (line 1, byte 0)");
+    FAILS(dvt_kernel_expression("x", "x /*\xff*/"), DVT_ERR_VALUE, "byte 4 of the source");
+    dvt_set_log_level(DVT_LOG_WARNING);
+    CHECK(dvt_kernel_new("// \x80\xfe\n", "f") != NULL);
+}
+
 DVT_TEST(kernel_arrays_of_two_contexts) {
     dvt_kernel *kernel = dvt_kernel_new(saxpy_source, "saxpy");
     if (dvt_set_virtual_gpus(2, 0) != DVT_OK)

@@ -15,8 +15,7 @@ DVT_TEST(prewarm_does_nothing_on_the_cpu) {
 
 DVT_TEST(prewarm_does_nothing_in_host_memory) {
     dvt_memory_stats stats;
-    if (dvt_num_gpus() > 0)
-        SKIP("this machine has a GPU");
+    NEEDS_NO_GPU("GPUs made of host memory");
     CHECK_INT(dvt_set_virtual_gpus(1, 0), DVT_OK);
     CHECK_INT(dvt_prewarm(dvt_gpu(0)), DVT_OK);
     CHECK_INT(dvt_memory_query(dvt_gpu(0), &stats), DVT_OK);

@@ -1,7 +1,7 @@
 /* Tests of printing, character by character: thousands of arrays as NumPy printed them
    (tests/golden), the tutorials' outputs, and the text around the values in each style. */
+#include "comma_locale.h"
 #include "dvt_golden.h"
-#include <locale.h>
 
 static char text[1 << 16];
 
@@ -421,16 +421,12 @@ DVT_TEST(print_round_trips) {
 }
 
 DVT_TEST(print_without_locale) {
-    static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
     dvt_array *x = DVT_ARRAY(double, DVT_SHAPE(2), dvt_cpu(), 1234567.5, 0.25);
-    const char *found = NULL;
-    int i;
-    for (i = 0; i < 4 && !found; i++)
-        found = setlocale(LC_ALL, names[i]);
+    const int found = set_comma_locale();
     CHECK_STR(formatted(x, DVT_PRINT_STR), "[1.2345675e+06 2.5000000e-01]");
     CHECK_STR(formatted(x, DVT_PRINT_TORCH),
               "tensor([1.2346e+06, 2.5000e-01], dtype=torch.float64)");
     setlocale(LC_ALL, "C");
     if (!found)
-        SKIP("no locale with a decimal comma is installed; the C locale was checked");
+        SKIP(NO_COMMA_LOCALE);
 }

@@ -39,10 +39,7 @@ DVT_TEST(warnings_cpu_with_a_negative_number) {
 #if !defined(DEVTENSOR_NO_CUDA)
 DVT_TEST(warnings_cuda_sharing_without_a_gpu) {
     dvt_array *x;
-    if (dvt_num_gpus() > 0) {
-        dvt_test_skip("this machine has a GPU");
-        return;
-    }
+    NEEDS_NO_GPU("GPUs made of host memory");
     CHECK(dvt_cuda_stream(dvt_gpu(0)) == NULL);
     CHECK(dvt_cuda_stream(dvt_cpu()) == NULL);
     CHECK_INT(dvt_error_code(), DVT_OK);

@@ -34,7 +34,7 @@ typedef struct dvti_cuda_memory {
     dvti_cuda_block *
         bin[2]
            [DVTI_CUDA_BINS]; /* free blocks by log2 of their size: of large and of small segments */
-    uint64_t filled[2];       /* bit b: bin b has a block */
+    uint64_t filled[2];      /* bit b: bin b has a block */
     dvti_cuda_block **bucket; /* busy blocks by address */
     size_t n_buckets, n_busy;
     int64_t reserved, reserved_peak; /* bytes of segments */

@@ -58,7 +58,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 DVTI_FN bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
                                     dvt_dtype dtype, bool a_along_k, bool b_along_k);
 /* Sets the program: tiles of 128x256 (wide) or 128x128. Returns false, with the plan as it was, if
-   the program is in no cache and NVRTC cannot compile it. */
+   the program cannot be loaded from a cache and NVRTC cannot compile it. */
 DVTI_FN bool dvti_cuda_wgmma_use(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype,
                                  bool wide, bool a_along_k, bool b_along_k);
 /* Replaces a plan by wgmma on copies of the operands, if that is faster: 16-bit floats of any

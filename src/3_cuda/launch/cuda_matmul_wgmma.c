@@ -115,12 +115,13 @@ DVTI_FN bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm
 
 /* Looks for the program last, because it may be on disk. */
 static bool dvti_cuda_wgmma_set(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, uint64_t variant) {
+    static const char entry[] = "dvti_matmul_wgmma";
     dvti_cuda_program program = DVTI_CUDA_PROGRAM(matmul_wgmma);
     program.variant = variant;
-    if (!dvti_cuda_has_exact(gpu->physical, program))
+    if (!dvti_cuda_has_exact(gpu->physical, "dvt_matmul", program, entry))
         return false;
     plan->program = program;
-    plan->entry = "dvti_matmul_wgmma";
+    plan->entry = entry;
     plan->threads = 384;
     /* stages, results and barriers, as the kernel places them: 3 stages of 64 KiB, 4 of 48 or 6 of
        32 */

@@ -3,7 +3,8 @@
 # locked during a compilation would never be free: the program would not end. With a double that
 # does not wait, programs.c counts the programs of LeNet's first step. Then runs order.c on the
 # simulated driver: what is queued during a compilation must not hide the kernel from waits.
-# product.c runs there with NVRTC 11 and without NVRTC, which have no wgmma.
+# product.c runs there with NVRTC 11 and without NVRTC, which have no wgmma, and planning.c while
+# another thread compiles.
 # Environment: BUILD, LIBRARY_BUILD, CC, LIBRARY, LIBS, SIM (the directory of the simulated driver).
 . tests/lib.sh
 : "${CC:=cc}" "${LIBS:=-lm -ldl -lpthread}" "${LIBRARY:=$LIBRARY_BUILD/devtensor.o}" \
@@ -52,19 +53,33 @@ try "NVRTC 11 compiles" $CC -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC -
     tests/cuda/compiling/pausing_nvrtc.c -o "$work/libnvrtc11.so" $LIBS
 try "noticed_nvrtc.c compiles" $CC -std=gnu11 -O1 -Wall -Wextra -Werror -shared -fPIC \
     tests/cuda/compiling/noticed_nvrtc.c -o "$work/libnoticed.so"
+try "planning.c compiles" $CC -std=gnu11 -O1 -I. tests/cuda/compiling/planning.c $LIBRARY \
+    -o "$work/planning" $LIBS
 try "product.c compiles" $CC -std=gnu11 -O1 -I. tests/cuda/compiling/product.c $LIBRARY \
     -o "$work/product" $LIBS
 rm -rf "$work/wgmma" "$work/mma" "$work/none" "$work/sources"
 mkdir -p "$work/sources"
 # With neither a cache nor NVRTC there is no gpu(0).
 (umask 077 && mkdir -p "$work/none/00")
-product() { # NAME, CACHE, NVRTC, what is said
-    said=$(umask 077 && env LD_LIBRARY_PATH="$SIM" SIMCUDA_CC=90 \
+on_hopper() { # CACHE NVRTC PROGRAM: with the environment of a GPU of compute capability 9.0
+    (umask 077 && env LD_LIBRARY_PATH="$SIM" SIMCUDA_CC=90 \
         SIMCUDA_CACHE="$PWD/$work/modules" DEVTENSOR_CACHE=1 \
-        DEVTENSOR_CACHE_DIR="$PWD/$work/$2" DEVTENSOR_NVRTC_PATH="$3" \
+        DEVTENSOR_CACHE_DIR="$PWD/$work/$1" DEVTENSOR_NVRTC_PATH="$2" \
         DEVTENSOR_JIT_DUMP="$PWD/$work/sources" PAUSING_NVRTC_REAL=libnvrtc.so.12 \
-        timeout 300 "$work/product" 2>&1)
+        timeout 300 "$work/$3" 2>&1)
+}
+product() { # NAME, CACHE, NVRTC, what is said
+    said=$(on_hopper "$2" "$3" product)
     if [ "$said" = "$4" ]; then pass; else fail "$1" "said '$said', expected '$4'"; fi
+}
+# As product, where the driver refuses the first N images (CUDA_ERROR_NO_BINARY_FOR_GPU).
+refused() { # N, the arguments of product
+    SIMCUDA_FAIL=cuModuleLoadDataEx@1=209
+    [ "$1" = 1 ] || SIMCUDA_FAIL=$SIMCUDA_FAIL,cuModuleLoadDataEx@2=209
+    export SIMCUDA_FAIL
+    shift
+    product "$@"
+    unset SIMCUDA_FAIL
 }
 compiled() { # NAME, PATTERN: the one source that was compiled since the last call has it
     if [ "$(cat "$work"/sources/*.cu | grep -c "$2")" -gt 0 ] &&
@@ -86,4 +101,28 @@ product "wgmma of the cache with NVRTC 11" wgmma "$PWD/$work/libnvrtc11.so" \
     "compiled 0, from disk 1"
 product "mma.sync of the cache without NVRTC" mma /nowhere "compiled 0, from disk 1"
 product "a cache without the program, and no NVRTC" none /nowhere DVT_ERR_NO_COMPILER
+
+# ---- products while another thread compiles ----
+planning() { # NAME, CACHE
+    said=$(on_hopper "$2" "$PWD/$work/libnvrtc11.so" planning)
+    if [ "$said" = ok ]; then pass; else fail "$1" "said '$said', expected 'ok'"; fi
+    rm -f "$work"/sources/*
+}
+planning "a cached product of wgmma during a compilation" wgmma
+planning "a cached product of mma.sync during a compilation" mma
+
+# ---- the driver refuses the image of wgmma ----
+rm -rf "$work/refused" "$work/both"
+(umask 077 && cp -R "$work/wgmma" "$work/refused" && cp -R "$work/wgmma" "$work/both" &&
+    cp -R "$work"/mma/* "$work/both")
+refused 1 "refused wgmma with NVRTC 11" refused "$PWD/$work/libnvrtc11.so" \
+    "compiled 1, from disk 1"
+compiled "refused wgmma with NVRTC 11" mma.sync
+refused 1 "refused wgmma without NVRTC, mma.sync in the cache" both /nowhere \
+    "compiled 0, from disk 2"
+product "refused wgmma is kept without NVRTC 12" both /nowhere "compiled 0, from disk 1"
+refused 1 "refused wgmma without NVRTC" wgmma /nowhere DVT_ERR_NO_COMPILER
+rm -f "$work"/sources/*
+refused 2 "refused wgmma with NVRTC 12" wgmma libnvrtc.so.12 "compiled 1, from disk 2"
+compiled "refused wgmma with NVRTC 12" wgmma.mma_async
 finish

@@ -177,9 +177,13 @@ printf '%s | copy | %s | 1 copy\n' 'add n=268435456' 1e-7 \
     'mm m=4096 n=4096 k=4096 dtype=bf16' 2.5e-3 >"$work/two.txt"
 if [ -n "$nvrtc" ]; then
     LD_LIBRARY_PATH= DEVTENSOR_NVRTC_PATH="$nvrtc" PROGRAMS="$work/build" PACK="$work/packed" \
-        ROWS="$work/two.txt" PACK_TESTS=none PACK_FIRST=no sh bench/gpu/pack.sh >"$work/said" 2>&1
+        ROWS="$work/two.txt" PACK_TESTS="sort conv" PACK_FIRST=no sh bench/gpu/pack.sh \
+        >"$work/said" 2>&1
     grep -q 'packed: [1-9][0-9]* kernels for compute capability 90' "$work/said" && pass ||
         fail "pack.sh" "$(tail -n 2 "$work/said")"
+    grep -q 'a test: with a "quote"' "$work/packed/log.txt" &&
+        grep -q '^1 passed' "$work/packed/log.txt" && pass ||
+        fail "the tests of the pack" "$(tail -n 3 "$work/packed/log.txt")"
     grep -q "^sources $(. bench/gpu/tests.sh; sum_of_sources)\$" "$work/packed/about" && pass ||
         fail "the pack" "does not name its sources: $(cat "$work/packed/about")"
     # The pack holds every kernel of a row and of its comparison: without NVRTC both work.
