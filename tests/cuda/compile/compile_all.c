@@ -123,6 +123,16 @@ static dvti_cu_result DVTI_CUDA_CALL accept_zeros(dvti_cu_address at, unsigned c
     return DVTI_CU_OK;
 }
 
+static dvti_cu_result DVTI_CUDA_CALL accept_context(dvti_cu_context context) {
+    (void)context;
+    return DVTI_CU_OK;
+}
+
+static dvti_cu_result DVTI_CUDA_CALL accept_leaving(dvti_cu_context *context) {
+    *context = NULL;
+    return DVTI_CU_OK;
+}
+
 static dvti_cu_result DVTI_CUDA_CALL accept_attribute(dvti_cu_function function, int attribute,
                                                       int value) {
     (void)function, (void)attribute, (void)value;
@@ -159,6 +169,8 @@ static void make_driver(void) {
     state->tried = state->usable = true;
     state->process = dvti_process_id();
     state->version = INT_MAX; /* newer than every NVRTC */
+    state->driver.cuCtxPushCurrent_v2 = accept_context;
+    state->driver.cuCtxPopCurrent_v2 = accept_leaving;
     state->driver.cuModuleLoadDataEx = accept_module;
     state->driver.cuModuleGetFunction = accept_function;
     state->driver.cuLaunchKernel = accept_launch;
