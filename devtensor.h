@@ -30269,7 +30269,7 @@ typedef struct dvti_cuda_memory {
 	dvti_cuda_block *
 		bin[2]
 		   [DVTI_CUDA_BINS]; /* free blocks by log2 of their size: of large and of small segments */
-	uint64_t filled[2];       /* bit b: bin b has a block */
+	uint64_t filled[2];      /* bit b: bin b has a block */
 	dvti_cuda_block **bucket; /* busy blocks by address */
 	size_t n_buckets, n_busy;
 	int64_t reserved, reserved_peak; /* bytes of segments */
@@ -43059,8 +43059,7 @@ static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
 static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most, bool mixed) {
 	const unsigned access = mixed ? 32 : 16;
 	int last = ew->ndim - 1, k, axis;
-	uint64_t multiples =
-		(uint64_t)most; /* the greatest power of two that divides all is returned */
+	uint64_t multiples = (uint64_t)most; /* n is the greatest power of two that divides all */
 	int64_t n;
 	for (k = 0; k < ew->count; k++) {
 		const unsigned size = (unsigned)ew->args.bytes[k];
@@ -45833,8 +45832,8 @@ static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *funct
 		block = dvti_cuda_new_block(gpu, function, bytes);
 	if (!block)
 		return dvti_failure();
-	used = dvti_atomic_load(&device->used) + bytes; /* changed with the lock held */
-	dvti_atomic_bump(&device->used, bytes);
+	dvti_atomic_bump(&device->used, bytes); /* with the lock held, as always */
+	used = dvti_atomic_load(&device->used);
 	if (used > dvti_atomic_load(&device->peak))
 		dvti_atomic_store(&device->peak, used);
 	dvti_cuda_note_fresh(gpu, block);

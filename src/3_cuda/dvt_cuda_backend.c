@@ -79,8 +79,8 @@ static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *funct
         block = dvti_cuda_new_block(gpu, function, bytes);
     if (!block)
         return dvti_failure();
-    used = dvti_atomic_load(&device->used) + bytes; /* changed with the lock held */
-    dvti_atomic_bump(&device->used, bytes);
+    dvti_atomic_bump(&device->used, bytes); /* with the lock held, as always */
+    used = dvti_atomic_load(&device->used);
     if (used > dvti_atomic_load(&device->peak))
         dvti_atomic_store(&device->peak, used);
     dvti_cuda_note_fresh(gpu, block);

@@ -198,8 +198,7 @@ static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
 static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most, bool mixed) {
     const unsigned access = mixed ? 32 : 16;
     int last = ew->ndim - 1, k, axis;
-    uint64_t multiples =
-        (uint64_t)most; /* the greatest power of two that divides all is returned */
+    uint64_t multiples = (uint64_t)most; /* n is the greatest power of two that divides all */
     int64_t n;
     for (k = 0; k < ew->count; k++) {
         const unsigned size = (unsigned)ew->args.bytes[k];
