@@ -42051,10 +42051,11 @@ DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor) {
    end; more would only add launch cost. */
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
 										  int64_t each) {
+	const int64_t waves = (int64_t)gpu->physical->processors * 16;
 	dvti_cuda_grid grid;
-	int64_t most = (int64_t)gpu->physical->processors * (2048 / threads) * 16;
-	int64_t per_block = threads * each;
-	grid.x = DVTI_MAX(DVTI_MIN((n - 1) / per_block + 1, most), 1);
+	grid.x = DVTI_MAX((n - 1) / (threads * each) + 1, 1);
+	if (grid.x > waves)
+		grid.x = DVTI_MIN(grid.x, waves * (2048 / threads));
 	grid.y = grid.z = 1;
 	grid.threads = threads;
 	grid.shared = 0;
@@ -43062,15 +43063,15 @@ static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most, bool mixe
 	uint64_t multiples = (uint64_t)most; /* n is the greatest power of two that divides all */
 	int64_t n;
 	for (k = 0; k < ew->count; k++) {
-		const unsigned size = (unsigned)ew->args.bytes[k];
-		multiples |= access / size; /* every operand has groups of the program's length */
+		const int size = dvti_highest_bit((uint64_t)ew->args.bytes[k]); /* log2 */
+		multiples |= access >> size; /* every operand has groups of the program's length */
 		if (ew->args.kind[k] >= DVTI_EW_SINGLE)
 			continue;
 		if (ew->args.stride[k][last] != 1 && (k == 0 || ew->args.stride[k][last] != 0))
 			return 1;
 		if (ew->args.stride[k][last] == 0)
 			continue;
-		multiples |= (unsigned)((uintptr_t)ew->args.data[k] & 15) / size;
+		multiples |= ((uintptr_t)ew->args.data[k] & 15) >> size;
 		for (axis = 0; axis < last; axis++)
 			multiples |= (uint64_t)ew->args.stride[k][axis];
 	}

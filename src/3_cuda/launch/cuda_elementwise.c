@@ -201,15 +201,15 @@ static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most, bool mixe
     uint64_t multiples = (uint64_t)most; /* n is the greatest power of two that divides all */
     int64_t n;
     for (k = 0; k < ew->count; k++) {
-        const unsigned size = (unsigned)ew->args.bytes[k];
-        multiples |= access / size; /* every operand has groups of the program's length */
+        const int size = dvti_highest_bit((uint64_t)ew->args.bytes[k]); /* log2 */
+        multiples |= access >> size; /* every operand has groups of the program's length */
         if (ew->args.kind[k] >= DVTI_EW_SINGLE)
             continue;
         if (ew->args.stride[k][last] != 1 && (k == 0 || ew->args.stride[k][last] != 0))
             return 1;
         if (ew->args.stride[k][last] == 0)
             continue;
-        multiples |= (unsigned)((uintptr_t)ew->args.data[k] & 15) / size;
+        multiples |= ((uintptr_t)ew->args.data[k] & 15) >> size;
         for (axis = 0; axis < last; axis++)
             multiples |= (uint64_t)ew->args.stride[k][axis];
     }

@@ -44,10 +44,11 @@ DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor) {
    end; more would only add launch cost. */
 DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
                                           int64_t each) {
+    const int64_t waves = (int64_t)gpu->physical->processors * 16;
     dvti_cuda_grid grid;
-    int64_t most = (int64_t)gpu->physical->processors * (2048 / threads) * 16;
-    int64_t per_block = threads * each;
-    grid.x = DVTI_MAX(DVTI_MIN((n - 1) / per_block + 1, most), 1);
+    grid.x = DVTI_MAX((n - 1) / (threads * each) + 1, 1);
+    if (grid.x > waves)
+        grid.x = DVTI_MIN(grid.x, waves * (2048 / threads));
     grid.y = grid.z = 1;
     grid.threads = threads;
     grid.shared = 0;
