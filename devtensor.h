@@ -2023,14 +2023,16 @@ typedef double (*dvt_kernel_element_fn)(void *user, const double *value);
    compiled once, and the cache on disk keeps it. NVRTC sees no headers of the toolkit. The types
    int8_t to uint64_t are defined, and CUDA's own functions need no header. <stdint.h>, <limits.h>,
    <float.h>, <math.h>, <stddef.h> and <stdbool.h> may be included, for macros such as INT32_MAX,
-   FLT_MAX, INFINITY and M_PI. The source is trusted as the program is: a wrong address in it ends
-   the GPU's context.
-   Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (the name is no C identifier). */
+   FLT_MAX, INFINITY and M_PI. Comments and strings may have any byte but 0xFF, so also UTF-8. The
+   source is trusted as the program is: a wrong address in it ends the GPU's context.
+   Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (the name is no C identifier; the source
+   has a byte 0xFF, where NVRTC would end). */
 DVT_API dvt_kernel *dvt_kernel_new(const char *source, const char *name);
 /* Makes a kernel of one C++ expression over named inputs: dvt_kernel_expression("x, y", "x * x +
    y"). At most 8 names. On a GPU it is one fused kernel. T is the type that it computes in: float
    for float32 and 16-bit floats, double for float64, int64_t for integers and bool.
-   Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (names). */
+   Owns: the innermost scope. Errors: NULL_ARGUMENT, VALUE (names; a byte 0xFF in the
+   expression). */
 DVT_API dvt_kernel *dvt_kernel_expression(const char *inputs, const char *expression);
 /* Set the C function that stands in on cpu() and virtual GPUs, for the two forms; NULL: none.
    `user` is passed to it, and must live until the launched work is done. Errors: VALUE (the other
@@ -30011,9 +30013,11 @@ DVTI_FN void dvti_cuda_add_matmul_pack(dvti_text *text);
 /* Returns the function `entry` of the program on this GPU, if it is loaded. */
 DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical, dvti_cuda_program program,
 									   const char *entry, dvti_cu_function *out);
-/* Returns whether this GPU can have a program of dvti_cuda_exact: it is loaded or in a cache, or
-   NVRTC can compile it, since 12.0. Looks for NVRTC only if the program is in no cache. */
-DVTI_FN bool dvti_cuda_has_exact(dvti_cuda_physical *physical, dvti_cuda_program program);
+/* Returns whether this GPU can have a program of dvti_cuda_exact, of variant 0 to 511: it is
+   loaded, or now loaded from a cache, or NVRTC can compile it, since 12.0. Looks for NVRTC only if
+   the program is in no cache, or if the driver refuses it. Does not wait for compilations. */
+DVTI_FN bool dvti_cuda_has_exact(dvti_cuda_physical *physical, const char *function,
+								 dvti_cuda_program program, const char *entry);
 /* Compiles the program, or reads it from the disk cache. Takes seconds: hold no lock of a gpu(i),
    which other threads need to release memory. */
 DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *function,
@@ -30569,7 +30573,7 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 DVTI_FN bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
 									dvt_dtype dtype, bool a_along_k, bool b_along_k);
 /* Sets the program: tiles of 128x256 (wide) or 128x128. Returns false, with the plan as it was, if
-   the program is in no cache and NVRTC cannot compile it. */
+   the program cannot be loaded from a cache and NVRTC cannot compile it. */
 DVTI_FN bool dvti_cuda_wgmma_use(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype,
 								 bool wide, bool a_along_k, bool b_along_k);
 /* Replaces a plan by wgmma on copies of the operands, if that is faster: 16-bit floats of any
@@ -39129,13 +39133,15 @@ typedef struct dvti_cuda_kept {
 } dvti_cuda_kept;
 
 typedef struct dvti_cuda_registry {
-	dvti_mutex lock; /* one program at a time, because NVRTC has a global lock */
+	dvti_mutex compiling; /* taken before `lock`: one program at a time, as in NVRTC */
+	dvti_mutex lock;      /* for the rest; not held during a compilation */
 	dvti_cuda_kept *kept;
 	size_t n, capacity;
 	dvt_jit_stats stats;
 } dvti_cuda_registry;
 
-static dvti_cuda_registry dvti_cuda_the_registry = {DVTI_MUTEX_INIT, NULL, 0, 0, {0, 0, 0, 0, 0}};
+static dvti_cuda_registry dvti_cuda_the_registry = {DVTI_MUTEX_INIT, DVTI_MUTEX_INIT, NULL, 0, 0,
+													{0, 0, 0, 0, 0}};
 
 DVT_API dvt_jit_stats dvt_get_jit_stats(void) {
 	dvt_jit_stats stats;
@@ -39177,10 +39183,17 @@ static void dvti_cuda_image_forget(dvti_cuda_key key) {
 		}
 }
 
-static bool dvti_cuda_images_grow(void) {
+/* Takes ownership of the image. Returns false without memory. */
+static bool dvti_cuda_image_keep(dvti_cuda_key key, const dvti_cuda_image *image) {
 	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
-	return dvti_grow((void **)&registry->kept, &registry->capacity, registry->n + 1,
-					 sizeof *registry->kept);
+	if (!dvti_grow((void **)&registry->kept, &registry->capacity, registry->n + 1,
+				   sizeof *registry->kept)) {
+		dvti_free(image->bytes);
+		return false;
+	}
+	registry->kept[registry->n].key = key;
+	registry->kept[registry->n++].image = *image;
+	return true;
 }
 
 /* Returns the image from memory or from the disk; NULL: it has to be compiled. The caller holds the
@@ -39188,42 +39201,67 @@ static bool dvti_cuda_images_grow(void) {
 static const dvti_cuda_image *dvti_cuda_image_cached(dvti_cuda_key key) {
 	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
 	const dvti_cuda_image *known = dvti_cuda_image_known(key);
-	dvti_cuda_kept one;
+	dvti_cuda_image image;
 	if (known)
 		return known;
-	one.key = key;
-	if (!dvti_cuda_images_grow() || !dvti_cuda_cache_read(key, &one.image))
+	if (!dvti_cuda_cache_read(key, &image) || !dvti_cuda_image_keep(key, &image))
 		return NULL;
 	registry->stats.from_disk++;
-	registry->kept[registry->n] = one;
-	return &registry->kept[registry->n++].image;
+	return &registry->kept[registry->n - 1].image;
 }
 
-/* The caller holds the lock. */
-static dvt_status dvti_cuda_image_compile(int cc, dvti_cuda_family family, const char *function,
-										  const char *source, dvti_cuda_key key,
-										  const dvti_cuda_image **out) {
+static bool dvti_cuda_image_found(dvti_cuda_key key) {
+	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
+	double began;
+	bool found;
+	dvti_mutex_lock(&registry->lock);
+	began = dvti_now();
+	found = dvti_cuda_image_cached(key) != NULL;
+	registry->stats.load_seconds += dvti_now() - began;
+	dvti_mutex_unlock(&registry->lock);
+	return found;
+}
+
+/* The caller holds `compiling`. */
+static dvt_status dvti_cuda_image_make(int cc, dvti_cuda_family family, const char *function,
+									   const char *source, dvti_cuda_key key) {
 	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
 	const double began = dvti_now();
-	dvti_cuda_kept one;
-	dvt_status status;
-	if (!dvti_cuda_images_grow())
-		return dvti_fail_memory(function, (int64_t)sizeof *registry->kept);
-	one.key = key;
-	status = dvti_cuda_compile(cc, family, function, source, &one.image);
+	dvti_cuda_image image;
+	double seconds;
+	bool kept;
+	dvt_status status = dvti_cuda_compile(cc, family, function, source, &image);
 	if (status != DVT_OK)
 		return status;
-	registry->stats.compiled++;
-	registry->stats.compile_seconds += dvti_now() - began;
+	seconds = dvti_now() - began;
 	if (dvti_listened()) {
 		dvti_event event = dvti_event_begin(DVTI_EVENT_COMPILE, function, dvt_cpu());
 		event.begin = began;
 		dvti_event_end(&event);
 	}
-	dvti_cuda_cache_write(key, &one.image);
-	registry->kept[registry->n] = one;
-	*out = &registry->kept[registry->n++].image;
-	return DVT_OK;
+	dvti_cuda_cache_write(key, &image);
+	dvti_mutex_lock(&registry->lock);
+	registry->stats.compiled++;
+	registry->stats.compile_seconds += seconds;
+	kept = dvti_cuda_image_keep(key, &image);
+	dvti_mutex_unlock(&registry->lock);
+	return kept ? DVT_OK : dvti_fail_memory(function, (int64_t)sizeof *registry->kept);
+}
+
+/* Compiles the image, unless another thread has just done so. */
+static dvt_status dvti_cuda_image_compile(int cc, dvti_cuda_family family, const char *function,
+										  const char *source, dvti_cuda_key key) {
+	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
+	dvt_status status = DVT_OK;
+	bool known;
+	dvti_mutex_lock(&registry->compiling);
+	dvti_mutex_lock(&registry->lock);
+	known = dvti_cuda_image_known(key) != NULL;
+	dvti_mutex_unlock(&registry->lock);
+	if (!known)
+		status = dvti_cuda_image_make(cc, family, function, source, key);
+	dvti_mutex_unlock(&registry->compiling);
+	return status;
 }
 
 /* ---- modules ---- */
@@ -39249,48 +39287,49 @@ static bool dvti_cuda_image_refused(dvti_cu_result result) {
 		   result == DVTI_CU_UNSUPPORTED_PTX;
 }
 
-/* Compiles an image again, once, if it came from the disk and the driver refuses it. The file is
-   replaced only then: without NVRTC, nothing else could replace it. */
-static dvt_status dvti_cuda_load_source(dvti_cuda_physical *physical, dvti_cuda_family family,
-										const char *function, const char *source,
-										dvti_cu_module *module) {
-	dvti_cuda_key key = dvti_cuda_key_of(physical->cc, family, source);
+/* Loads the image if memory or the disk has it. The result is INVALID_IMAGE if neither has. */
+static dvti_cu_result dvti_cuda_image_load(dvti_cuda_key key, const char *function,
+										   dvti_cu_module *module) {
+	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
 	const dvti_cuda_image *image;
 	dvti_cu_result result = DVTI_CU_INVALID_IMAGE;
-	dvt_status status;
+	double began;
+	dvti_mutex_lock(&registry->lock);
+	began = dvti_now();
 	image = dvti_cuda_image_cached(key);
 	if (image)
 		result = dvti_cuda_module(image, function, module);
-	if (dvti_cuda_image_refused(result)) { /* or missing */
+	if (result != DVTI_CU_OK)
 		dvti_cuda_image_forget(key);
-		status = dvti_cuda_image_compile(physical->cc, family, function, source, key, &image);
-		if (status != DVT_OK)
-			return status;
-		result = dvti_cuda_module(image, function, module);
-	}
-	if (result == DVTI_CU_OK)
-		return DVT_OK;
-	dvti_cuda_image_forget(key);
-	return dvti_cuda_fail(function, "cuModuleLoadDataEx", result);
+	registry->stats.loaded += result == DVTI_CU_OK;
+	registry->stats.load_seconds += dvti_now() - began;
+	dvti_mutex_unlock(&registry->lock);
+	return result;
 }
 
+/* Compiles an image, once, if it is missing or the driver refuses it. The file of a refused one is
+   replaced only then: without NVRTC, nothing else could replace it. compiles false: returns
+   NO_COMPILER instead, without an error. */
 static dvt_status dvti_cuda_load(dvti_cuda_physical *physical, const char *function,
-								 dvti_cuda_program program, dvti_cu_module *module) {
-	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
+								 dvti_cuda_program program, bool compiles, dvti_cu_module *module) {
 	char *source = dvti_cuda_source(program);
-	double began, compiled;
-	dvt_status status;
+	dvti_cuda_key key;
+	dvti_cu_result result;
+	dvt_status status = DVT_OK;
 	if (!source)
 		return dvti_fail_memory(function, 1 << 16);
-	dvti_mutex_lock(&registry->lock);
-	began = dvti_now();
-	compiled = registry->stats.compile_seconds;
-	status = dvti_cuda_load_source(physical, program.family, function, source, module);
-	registry->stats.loaded += status == DVT_OK;
-	registry->stats.load_seconds +=
-		dvti_now() - began - (registry->stats.compile_seconds - compiled);
-	dvti_mutex_unlock(&registry->lock);
+	key = dvti_cuda_key_of(physical->cc, program.family, source);
+	result = dvti_cuda_image_load(key, function, module);
+	if (dvti_cuda_image_refused(result)) {
+		status = !compiles
+					 ? DVT_ERR_NO_COMPILER
+					 : dvti_cuda_image_compile(physical->cc, program.family, function, source, key);
+		if (status == DVT_OK)
+			result = dvti_cuda_image_load(key, function, module);
+	}
 	dvti_free(source);
+	if (status == DVT_OK && result != DVTI_CU_OK)
+		status = dvti_cuda_fail(function, "cuModuleLoadDataEx", result);
 	return status;
 }
 
@@ -39314,9 +39353,9 @@ static dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_physical *physical, dvti_cuda_
 	return NULL;
 }
 
-/* The caller holds the lock of the physical GPU. */
+/* The caller holds the lock of the physical GPU. compiles: as for dvti_cuda_load. */
 static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *function,
-									dvti_cuda_program program, const char *entry,
+									dvti_cuda_program program, const char *entry, bool compiles,
 									dvti_cu_function *out) {
 	dvti_cuda_loaded *one = dvti_cuda_find(physical, program, entry), *sibling;
 	dvti_cu_module module = NULL;
@@ -39333,7 +39372,7 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *fu
 	if (sibling)
 		module = sibling->module;
 	else
-		status = dvti_cuda_load(physical, function, program, &module);
+		status = dvti_cuda_load(physical, function, program, compiles, &module);
 	if (status != DVT_OK)
 		return status;
 	result = dvti_cuda()->cuModuleGetFunction(out, module, entry);
@@ -39367,43 +39406,53 @@ static bool dvti_cuda_is_loaded(dvti_cuda_physical *physical, dvti_cuda_program 
 	return loaded;
 }
 
-static bool dvti_cuda_is_cached(const dvti_cuda_physical *physical, dvti_cuda_program program) {
-	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
-	char *source = dvti_cuda_source(program);
-	double began;
-	bool cached;
-	if (!source)
+/* Loads a program from memory or from the disk. Returns NO_COMPILER, without an error, if neither
+   has it, or if the driver refuses it. */
+static dvt_status dvti_cuda_load_cached(dvti_cuda_physical *physical, const char *function,
+										dvti_cuda_program program, const char *entry) {
+	dvti_cu_function unused;
+	dvti_cu_result result;
+	dvt_status status;
+	bool pushed;
+	result = dvti_cuda_enter(physical, &pushed);
+	if (result != DVTI_CU_OK)
+		return dvti_cuda_fail(function, "cuCtxPushCurrent", result);
+	dvti_mutex_lock(&physical->lock);
+	status = dvti_cuda_resolve(physical, function, program, entry, false, &unused);
+	dvti_mutex_unlock(&physical->lock);
+	dvti_cuda_leave(pushed);
+	return status;
+}
+
+/* Remembers the programs that cannot be loaded from a cache, so that each plan does not look for
+   them. Any other failure counts as loaded: the launch will report it. */
+static bool dvti_cuda_loads_cached(dvti_cuda_physical *physical, const char *function,
+								   dvti_cuda_program program, const char *entry) {
+	static dvti_atomic absent[8]; /* a bit for each variant */
+	dvti_atomic *bits = &absent[program.variant / 64 % DVTI_LENGTH(absent)];
+	const int64_t bit = (int64_t)((uint64_t)1 << program.variant % 64);
+	dvti_attempt attempt;
+	dvt_status status;
+	if (dvti_atomic_load(bits) & bit)
 		return false;
-	dvti_mutex_lock(&registry->lock);
-	began = dvti_now();
-	cached = dvti_cuda_image_cached(dvti_cuda_key_of(physical->cc, program.family, source)) != NULL;
-	registry->stats.load_seconds += dvti_now() - began;
-	dvti_mutex_unlock(&registry->lock);
-	dvti_free(source);
-	return cached;
+	attempt = dvti_attempt_begin();
+	status = dvti_cuda_load_cached(physical, function, program, entry);
+	dvti_attempt_end(&attempt);
+	if (status != DVT_ERR_NO_COMPILER)
+		return true;
+	dvti_atomic_store(bits, dvti_atomic_load(bits) | bit); /* one that is lost is found again */
+	return false;
 }
 
-/* Remembers the answer for each variant. So a launch, which plans again with its GPU's lock held,
-   does not wait for a program that another thread compiles. */
-static bool dvti_cuda_was_cached(const dvti_cuda_physical *physical, dvti_cuda_program program) {
-	static dvti_atomic known[31]; /* 2 * (variant + 1) + answer; 0: none */
-	dvti_atomic *slot = &known[program.variant % 31];
-	const int64_t asked = 2 * ((int64_t)program.variant + 1), answer = dvti_atomic_load(slot);
-	bool cached;
-	if (answer == asked || answer == asked + 1)
-		return answer != asked;
-	cached = dvti_cuda_is_cached(physical, program);
-	dvti_atomic_store(slot, asked + cached);
-	return cached;
-}
-
-DVTI_FN bool dvti_cuda_has_exact(dvti_cuda_physical *physical, dvti_cuda_program program) {
+DVTI_FN bool dvti_cuda_has_exact(dvti_cuda_physical *physical, const char *function,
+								 dvti_cuda_program program, const char *entry) {
 	static dvti_atomic compiles; /* 0: NVRTC was not needed yet, 1: it cannot, 2: it can */
 	if (dvti_atomic_load(&compiles) == 2)
 		return true;
 	if (dvti_cuda_forked()) /* the parent may have held the locks */
 		return false;
-	if (dvti_cuda_is_loaded(physical, program) || dvti_cuda_was_cached(physical, program))
+	if (dvti_cuda_is_loaded(physical, program) ||
+		dvti_cuda_loads_cached(physical, function, program, entry))
 		return true;
 	if (dvti_atomic_load(&compiles) == 0) {
 		const bool can = dvti_nvrtc_major() >= 12;
@@ -39417,27 +39466,17 @@ DVTI_FN bool dvti_cuda_has_exact(dvti_cuda_physical *physical, dvti_cuda_program
 
 DVTI_FN dvt_status dvti_cuda_prepare(dvti_cuda_physical *physical, const char *function,
 									 dvti_cuda_program program) {
-	dvti_cuda_registry *registry = &dvti_cuda_the_registry;
-	const dvti_cuda_image *image;
 	dvti_cuda_key key;
 	char *source;
-	double began, compiled;
 	dvt_status status = DVT_OK;
 	if (dvti_cuda_is_loaded(physical, program))
 		return DVT_OK;
 	source = dvti_cuda_source(program);
 	if (!source)
 		return dvti_fail_memory(function, 1 << 16);
-	dvti_mutex_lock(&registry->lock);
-	began = dvti_now();
-	compiled = registry->stats.compile_seconds;
 	key = dvti_cuda_key_of(physical->cc, program.family, source);
-	if (!dvti_cuda_image_cached(key))
-		status =
-			dvti_cuda_image_compile(physical->cc, program.family, function, source, key, &image);
-	registry->stats.load_seconds +=
-		dvti_now() - began - (registry->stats.compile_seconds - compiled);
-	dvti_mutex_unlock(&registry->lock);
+	if (!dvti_cuda_image_found(key))
+		status = dvti_cuda_image_compile(physical->cc, program.family, function, source, key);
 	dvti_free(source);
 	return status;
 }
@@ -39458,7 +39497,7 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *
 									  dvti_cu_function *out) {
 	dvt_status status;
 	dvti_mutex_lock(&physical->lock);
-	status = dvti_cuda_resolve(physical, function, program, entry, out);
+	status = dvti_cuda_resolve(physical, function, program, entry, true, out);
 	dvti_mutex_unlock(&physical->lock);
 	return status;
 }
@@ -43920,12 +43959,13 @@ DVTI_FN bool dvti_cuda_wgmma_serves(const dvti_cuda_gpu *gpu, const dvti_cuda_mm
 
 /* Looks for the program last, because it may be on disk. */
 static bool dvti_cuda_wgmma_set(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, uint64_t variant) {
+	static const char entry[] = "dvti_matmul_wgmma";
 	dvti_cuda_program program = DVTI_CUDA_PROGRAM(matmul_wgmma);
 	program.variant = variant;
-	if (!dvti_cuda_has_exact(gpu->physical, program))
+	if (!dvti_cuda_has_exact(gpu->physical, "dvt_matmul", program, entry))
 		return false;
 	plan->program = program;
-	plan->entry = "dvti_matmul_wgmma";
+	plan->entry = entry;
 	plan->threads = 384;
 	/* stages, results and barriers, as the kernel places them: 3 stages of 64 KiB, 4 of 48 or 6 of
        32 */
@@ -50431,8 +50471,31 @@ static void dvti_kernel_destroy(void *object) {
 	dvti_free(kernel);
 }
 
+/* NVRTC 12.0 and 13.0 take the byte 0xFF as the end of the source, without a message. Any other
+   byte is allowed in comments and strings. */
+static bool dvti_source_valid(const char *function, const char *source) {
+	const char *byte = strchr(source, 0xff), *line = source, *at;
+	int number = 1;
+	if (!byte)
+		return true;
+	for (at = source; at < byte; at++)
+		if (*at == '\n') {
+			line = at + 1;
+			number++;
+		}
+	dvti_fail(DVT_ERR_VALUE,
+			  "%s: byte %lld of the source (line %d, byte %lld) is 0xFF, where NVRTC would end; "
+			  "expected text, for example UTF-8, which has no such byte: convert the source to "
+			  "UTF-8, or write \\xff in a string",
+			  function, (long long)(byte - source), number, (long long)(byte - line));
+	return false;
+}
+
 DVTI_FN dvt_kernel *dvti_kernel_begin(const char *function, const char *source, const char *label) {
-	dvt_kernel *kernel = (dvt_kernel *)dvti_alloc_zero(sizeof *kernel);
+	dvt_kernel *kernel;
+	if (!dvti_source_valid(function, source))
+		return NULL;
+	kernel = (dvt_kernel *)dvti_alloc_zero(sizeof *kernel);
 	if (kernel) {
 		kernel->source = dvti_strdup(source);
 		kernel->label = dvti_intern(label);
@@ -50464,6 +50527,8 @@ DVT_API dvt_kernel *dvt_kernel_new(const char *source, const char *name) {
 			function, name, DVTI_IDENTIFIER - 1);
 		return NULL;
 	}
+	if (strncmp(source, "\xef\xbb\xbf", 3) == 0) /* a byte order mark, which NVRTC refuses */
+		source += 3;
 	snprintf(label, sizeof label, "dvt_kernel_launch(%s)", name);
 	entry = dvti_intern(name);
 	if (!entry) {
