@@ -30495,14 +30495,15 @@ DVTI_FN void dvti_cuda_mark_drop(dvti_device *device, void *mark);
      key       a hash of the source, the options and the architecture
      image     loadable code, from another GPU of this process, from the disk cache, or from NVRTC
                                          dvt_cuda_jit.c, dvt_cuda_cache.c, dvt_cuda_compile.c
-     module    the image in a context, and its functions           dvt_cuda_jit.c */
+     module    the image in a context                              dvt_cuda_jit.c
+     function  of a module, found again by every launch            dvt_cuda_loaded.c */
 #ifdef DEVTENSOR_LINES
-#line 7 "src/3_cuda/jit/dvt_cuda_jit.h"
+#line 8 "src/3_cuda/jit/dvt_cuda_jit.h"
 #endif
 #ifndef DVTI_CUDA_JIT_H
 #define DVTI_CUDA_JIT_H
 #ifdef DEVTENSOR_LINES
-#line 10 "src/3_cuda/jit/dvt_cuda_jit.h"
+#line 11 "src/3_cuda/jit/dvt_cuda_jit.h"
 #endif
 
 typedef struct dvti_cuda_key {
@@ -30515,6 +30516,19 @@ typedef struct dvti_cuda_image {
 	size_t size;
 } dvti_cuda_image;
 
+typedef struct dvti_cuda_loaded {
+	dvti_cuda_program program;
+	dvti_cu_module module;
+	const char *entry; /* never freed */
+	dvti_cu_function function;
+	const struct dvti_cuda_loaded *next; /* of the same hash */
+} dvti_cuda_loaded;
+
+/* Returns a loaded function of the program; entry NULL: any. NULL if there is none. */
+DVTI_FN const dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_physical *physical,
+											   const dvti_cuda_program *program, const char *entry);
+/* Adds a function, for which physical->lock is held. Takes over its memory. */
+DVTI_FN void dvti_cuda_loaded_add(dvti_cuda_physical *physical, dvti_cuda_loaded *one);
 /* Returns the key for a compute capability. It excludes NVRTC's version, so that a warm cache needs
    no NVRTC. */
 DVTI_FN dvti_cuda_key dvti_cuda_key_of(int cc, dvti_cuda_family family, const char *source);
@@ -39146,15 +39160,6 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char
 #line 2 "src/3_cuda/jit/dvt_cuda_jit.c"
 #endif
 
-/* Stays as it is, and loaded, until the process ends. So threads search without a lock. */
-typedef struct dvti_cuda_loaded {
-	dvti_cuda_program program;
-	dvti_cu_module module;
-	const char *entry; /* never freed */
-	dvti_cu_function function;
-	const struct dvti_cuda_loaded *next; /* of the same hash */
-} dvti_cuda_loaded;
-
 /* An image of this process, which its other GPUs can use. */
 typedef struct dvti_cuda_kept {
 	dvti_cuda_key key;
@@ -39363,37 +39368,6 @@ static dvt_status dvti_cuda_load(dvti_cuda_physical *physical, const char *funct
 }
 
 /* ---- functions ---- */
-static dvti_atomic *dvti_cuda_slot(dvti_cuda_physical *physical, const dvti_cuda_program *program) {
-	uint64_t hash = (program->variant + (uint64_t)program->family) * 0x9e3779b97f4a7c15u;
-	return &physical->loaded[hash >> 32 & (DVTI_CUDA_SLOTS - 1)];
-}
-
-static const dvti_cuda_loaded *dvti_cuda_slot_first(dvti_cuda_physical *physical,
-													const dvti_cuda_program *program) {
-	return (const dvti_cuda_loaded *)(uintptr_t)dvti_atomic_load(dvti_cuda_slot(physical, program));
-}
-
-/* entry NULL: any function of the program. */
-static const dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_physical *physical,
-											  const dvti_cuda_program *program, const char *entry) {
-	const dvti_cuda_loaded *one;
-	for (one = dvti_cuda_slot_first(physical, program); one; one = one->next)
-		if (one->program.variant == program->variant && one->program.family == program->family &&
-			one->program.more == program->more &&
-			(!entry || one->entry == entry || strcmp(one->entry, entry) == 0))
-			return one;
-	return NULL;
-}
-
-DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical,
-									   const dvti_cuda_program *program, const char *entry,
-									   dvti_cu_function *out) {
-	const dvti_cuda_loaded *one = dvti_cuda_find(physical, program, entry);
-	if (one)
-		*out = one->function;
-	return one != NULL;
-}
-
 /* The caller holds the lock of the physical GPU. compiles: as for dvti_cuda_load. */
 static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *function,
 									dvti_cuda_program program, const char *entry, bool compiles,
@@ -39435,8 +39409,7 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *fu
 	one->module = module;
 	one->entry = entry;
 	one->function = *out;
-	one->next = dvti_cuda_slot_first(physical, &program);
-	dvti_atomic_publish(dvti_cuda_slot(physical, &program), (int64_t)(uintptr_t)one);
+	dvti_cuda_loaded_add(physical, one);
 	return DVT_OK;
 }
 
@@ -39544,6 +39517,2559 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *
 #endif
 #undef DVTI_LEVEL_PLAN
 /* ==== end level_end.inl ==== */
+/* ==== begin src/3_cuda/jit/dvt_cuda_loaded.c ==== */
+/* The loaded functions of a physical GPU. Every launch looks for one, without a lock: they stay
+   loaded and as they are until the process ends. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/jit/dvt_cuda_loaded.c"
+#endif
+
+static dvti_atomic *dvti_cuda_slot(dvti_cuda_physical *physical, const dvti_cuda_program *program) {
+	uint64_t hash = (program->variant + (uint64_t)program->family) * 0x9e3779b97f4a7c15u;
+	return &physical->loaded[hash >> 32 & (DVTI_CUDA_SLOTS - 1)];
+}
+
+static const dvti_cuda_loaded *dvti_cuda_slot_first(dvti_cuda_physical *physical,
+													const dvti_cuda_program *program) {
+	return (const dvti_cuda_loaded *)(uintptr_t)dvti_atomic_load(dvti_cuda_slot(physical, program));
+}
+
+DVTI_FN const dvti_cuda_loaded *
+dvti_cuda_find(dvti_cuda_physical *physical, const dvti_cuda_program *program, const char *entry) {
+	const dvti_cuda_loaded *one;
+	for (one = dvti_cuda_slot_first(physical, program); one; one = one->next)
+		if (one->program.variant == program->variant && one->program.family == program->family &&
+			one->program.more == program->more &&
+			(!entry || one->entry == entry || strcmp(one->entry, entry) == 0))
+			return one;
+	return NULL;
+}
+
+DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical,
+									   const dvti_cuda_program *program, const char *entry,
+									   dvti_cu_function *out) {
+	const dvti_cuda_loaded *one = dvti_cuda_find(physical, program, entry);
+	if (one)
+		*out = one->function;
+	return one != NULL;
+}
+
+DVTI_FN void dvti_cuda_loaded_add(dvti_cuda_physical *physical, dvti_cuda_loaded *one) {
+	one->next = dvti_cuda_slot_first(physical, &one->program);
+	dvti_atomic_publish(dvti_cuda_slot(physical, &one->program), (int64_t)(uintptr_t)one);
+}
+/* ==== end dvt_cuda_loaded.c ==== */
+/* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
+/* Errors of a GPU. Most errors belong to the call that returned them. Some end the context, such as
+   an illegal access by a kernel, or a GPU that drops off the bus. These appear late, at any later
+   call, and all calls after it fail too. So the first such error is kept with the operations in
+   progress, and reported once. Later calls only report that the GPU is lost. */
+#ifdef DEVTENSOR_LINES
+#line 5 "src/3_cuda/device/dvt_cuda_error.c"
+#endif
+
+/* Results after which all calls on the context fail, as documented in cuda.h. */
+static bool dvti_cuda_ends_context(dvti_cu_result result) {
+	static const int fatal[] = {4,   46,  214, 220, 226, 700, 702, 709,
+								710, 714, 715, 716, 717, 718, 719, 999};
+	int i;
+	for (i = 0; i < DVTI_LENGTH(fatal); i++)
+		if (result == fatal[i])
+			return true;
+	return false;
+}
+
+static const char *dvti_cuda_result_text(dvti_cu_result result) {
+	const dvti_cuda_driver *cu = dvti_cuda();
+	const char *name = NULL, *text = NULL;
+	char *buffer = dvti_name_buffer();
+	if (cu->cuGetErrorName(result, &name) != DVTI_CU_OK || !name)
+		name = "CUDA error";
+	if (cu->cuGetErrorString(result, &text) != DVTI_CU_OK || !text)
+		text = "the driver has no text for it";
+	snprintf(buffer, DVTI_NAME_SIZE, "%s (%d), %s", name, result, text);
+	return buffer;
+}
+
+/* ---- operations in progress ---- */
+static const char *dvti_cuda_recent_text(const dvti_cuda_recent *one) {
+	char *buffer = dvti_name_buffer();
+	if (one->file)
+		snprintf(buffer, DVTI_NAME_SIZE, "%s at %.100s:%d", one->name, one->file, one->line);
+	else
+		snprintf(buffer, DVTI_NAME_SIZE, "%s", one->name);
+	return buffer;
+}
+
+static const void *dvti_cuda_this_thread(void) {
+	static DVTI_TLS char here;
+	return &here;
+}
+
+DVTI_FN void dvti_cuda_advance(dvti_cuda_gpu *gpu) {
+	gpu->recent[gpu->position++ % DVTI_CUDA_RECENT].name = NULL;
+}
+
+DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name) {
+	dvti_cuda_recent *one = &gpu->recent[gpu->position++ % DVTI_CUDA_RECENT];
+	one->name = name;
+	one->file = NULL;
+	one->thread = dvti_cuda_this_thread();
+}
+
+DVTI_FN void dvti_cuda_remember_again(dvti_cuda_gpu *gpu, const char *name) {
+	const void *thread = dvti_cuda_this_thread();
+	int64_t at;
+	for (at = gpu->position - 1; at >= 0 && at >= gpu->position - DVTI_CUDA_RECENT; at--) {
+		dvti_cuda_recent *one = &gpu->recent[at % DVTI_CUDA_RECENT];
+		if (one->name != name || one->thread != thread)
+			continue;
+		one->name = NULL;
+		break;
+	}
+	dvti_cuda_remember(gpu, name);
+}
+
+/* Attributes this thread's operations without a source position to the call at file:line. */
+DVTI_FN void dvti_cuda_note(dvti_device *device, const char *file, int line) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	const void *thread = dvti_cuda_this_thread();
+	int64_t at;
+	if (!gpu)
+		return;
+	dvti_mutex_lock(&gpu->lock);
+	for (at = gpu->position - 1; at >= 0 && at >= gpu->position - DVTI_CUDA_RECENT; at--) {
+		dvti_cuda_recent *one = &gpu->recent[at % DVTI_CUDA_RECENT];
+		if (!one->name || one->thread != thread)
+			continue;
+		if (one->file)
+			break;
+		one->file = file;
+		one->line = line;
+	}
+	dvti_mutex_unlock(&gpu->lock);
+}
+
+static void dvti_cuda_suspects(dvti_cuda_gpu *gpu, dvti_text *text) {
+	int64_t first = DVTI_MAX(gpu->verified, gpu->position - DVTI_CUDA_RECENT), last = gpu->position;
+	const dvti_cuda_recent *oldest = NULL, *newest = NULL;
+	int64_t n = 0;
+	for (; first < last; first++) {
+		const dvti_cuda_recent *one = &gpu->recent[first % DVTI_CUDA_RECENT];
+		if (!one->name)
+			continue;
+		if (!oldest)
+			oldest = one;
+		newest = one;
+		n++;
+	}
+	if (n == 0)
+		dvti_text_add(text, "work on %s", dvt_ctx_name(gpu->ctx));
+	else if (n == 1)
+		dvti_text_add(text, "%s on %s", dvti_cuda_recent_text(newest), dvt_ctx_name(gpu->ctx));
+	else
+		dvti_text_add(text,
+					  "one of the last %lld operations on %s, from %s to %s (DEVTENSOR_SYNC=1 "
+					  "shows which),",
+					  (long long)n, dvt_ctx_name(gpu->ctx), dvti_cuda_recent_text(oldest),
+					  dvti_cuda_recent_text(newest));
+}
+
+static void dvti_cuda_lose(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result) {
+	dvti_cuda_physical *physical = gpu->physical;
+	dvti_text text;
+	if (physical->lost)
+		return;
+	text = dvti_text_begin(physical->reason, sizeof physical->reason);
+	dvti_cuda_suspects(gpu, &text);
+	dvti_text_add(&text, " failed: %s gave %s", call, dvti_cuda_result_text(result));
+	physical->reported = false;
+	physical->lost = true;
+}
+
+static dvt_status dvti_cuda_report_lost(dvti_cuda_gpu *gpu, const char *function) {
+	dvti_cuda_physical *physical = gpu->physical;
+	if (!physical->reported) {
+		physical->reported = true;
+		return dvti_fail(DVT_ERR_INTERNAL,
+						 "%.440s; %s is lost for this process: release the arrays on it, and use "
+						 "another context or restart the program",
+						 physical->reason, dvt_ctx_name(gpu->ctx));
+	}
+	return dvti_fail(DVT_ERR_DEVICE_LOST,
+					 "%s: %s is lost, since %.400s; use another context or restart the program",
+					 function, dvt_ctx_name(gpu->ctx), physical->reason);
+}
+
+DVTI_FN dvt_status dvti_cuda_failed(dvti_cuda_gpu *gpu, const char *function, const char *call,
+									dvti_cu_result result) {
+	if (result == DVTI_CU_OK)
+		return DVT_OK;
+	if (gpu->physical->lost || dvti_cuda_ends_context(result)) {
+		dvti_cuda_lose(gpu, call, result);
+		return dvti_cuda_report_lost(gpu, function);
+	}
+	return dvti_cuda_fail(function, call, result);
+}
+
+/* Recording an event fails on a context that has ended. */
+static bool dvti_cuda_has_ended(dvti_cuda_gpu *gpu) {
+	dvti_cu_event event;
+	dvti_cu_result result;
+	bool pushed;
+	result = dvti_cuda_enter(gpu->physical, &pushed);
+	if (result == DVTI_CU_OK) {
+		event = dvti_cuda_event(gpu, &result);
+		if (event) {
+			result = dvti_cuda()->cuEventRecord(event, gpu->compute);
+			dvti_cuda_event_done(gpu, event);
+		}
+		dvti_cuda_leave(pushed);
+	}
+	return gpu->physical->lost || dvti_cuda_ends_context(result);
+}
+
+DVTI_FN dvt_status dvti_cuda_failed_among(dvti_cuda_gpu *const *gpu, int n, const char *function,
+										  const char *call, dvti_cu_result result) {
+	int k = 0;
+	if (dvti_cuda_ends_context(result))
+		while (k < n - 1 && !dvti_cuda_has_ended(gpu[k]))
+			k++;
+	return dvti_cuda_failed(gpu[k], function, call, result);
+}
+
+DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result) {
+	if (result != DVTI_CU_OK && dvti_cuda_ends_context(result))
+		dvti_cuda_lose(gpu, call, result);
+}
+
+DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
+	bool pushed;
+	if (gpu->physical->lost || dvti_cuda_enter(gpu->physical, &pushed) != DVTI_CU_OK)
+		return;
+	dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", dvti_cuda()->cuStreamSynchronize(stream));
+	dvti_cuda_leave(pushed);
+}
+
+/* ---- entry and exit ---- */
+DVTI_FN dvt_status dvti_cuda_usable(dvti_cuda_gpu *gpu, const char *function) {
+	return gpu->physical->lost ? dvti_cuda_report_lost(gpu, function) : DVT_OK;
+}
+
+DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function) {
+	if (gpu->process != dvti_process_id()) { /* the parent may have held the lock */
+		dvti_fail(DVT_ERR_FORKED,
+				  "%s: %s was opened before this process was forked, and CUDA cannot be used in a "
+				  "forked child; use GPUs only in the parent, or only after the fork",
+				  function, dvt_ctx_name(gpu->ctx));
+		return false;
+	}
+	dvti_mutex_lock(&gpu->lock);
+	if (dvti_cuda_usable(gpu, function) == DVT_OK)
+		return true;
+	dvti_mutex_unlock(&gpu->lock);
+	return false;
+}
+
+DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed) {
+	dvti_cu_result result;
+	*pushed = false;
+	if (!dvti_cuda_lock(gpu, function))
+		return false;
+	result = dvti_cuda_enter(gpu->physical, pushed);
+	if (result == DVTI_CU_OK)
+		return true;
+	dvti_cuda_failed(gpu, function, "cuCtxPushCurrent_v2", result);
+	dvti_mutex_unlock(&gpu->lock);
+	return false;
+}
+
+DVTI_FN bool dvti_cuda_begin_quietly(dvti_cuda_gpu *gpu, bool *pushed) {
+	*pushed = false;
+	if (gpu->process != dvti_process_id())
+		return false;
+	dvti_mutex_lock(&gpu->lock);
+	if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, pushed) == DVTI_CU_OK)
+		return true;
+	dvti_mutex_unlock(&gpu->lock);
+	return false;
+}
+
+DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
+	dvti_cuda_leave(pushed);
+	dvti_mutex_unlock(&gpu->lock);
+}
+/* ==== end dvt_cuda_error.c ==== */
+/* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
+/* The caching allocator of one gpu(i). It splits segments from the driver into blocks and reuses
+   released blocks without calling the driver, which would synchronize with the GPU.
+
+   Requests up to 1 MiB share segments of 2 MiB, so that small long-lived blocks do not pin large
+   segments. Larger requests use segments of 20 MiB; requests above 10 MiB get a segment of their
+   own size. Best fit. A block is split if the rest is useful: 512 bytes in small segments, 1 MiB
+   in large ones. A released block is merged with its free neighbors. The sizes are those of
+   PyTorch's c10/cuda/CUDACachingAllocator, which are well tuned; the structure is ours. */
+#ifdef DEVTENSOR_LINES
+#line 9 "src/3_cuda/device/dvt_cuda_memory.c"
+#endif
+
+#define DVTI_CUDA_UNIT 512
+#define DVTI_CUDA_SMALL ((int64_t)1 << 20)
+#define DVTI_CUDA_SMALL_SEGMENT ((int64_t)2 << 20)
+#define DVTI_CUDA_LARGE_SEGMENT ((int64_t)20 << 20)
+#define DVTI_CUDA_LARGE_UNIT ((int64_t)2 << 20)
+
+/* ---- records of blocks ---- */
+/* Returns a record of zeros; NULL if memory is exhausted. Allocations split blocks, and releases
+   merge them again, so these are small objects. */
+static dvti_cuda_block *dvti_cuda_block_new(void) {
+	dvti_cuda_block *block = (dvti_cuda_block *)dvti_small_alloc(sizeof *block);
+	static const dvti_cuda_block zeros = {NULL, 0, false, false, 0, NULL, NULL, NULL, NULL};
+	if (block)
+		*block = zeros;
+	return block;
+}
+
+static void dvti_cuda_block_free(dvti_cuda_block *block) {
+	dvti_small_free(block, sizeof *block);
+}
+
+/* ---- bins of free blocks ---- */
+static int dvti_cuda_bin_of(int64_t size) {
+	const uint64_t units = (uint64_t)size / DVTI_CUDA_UNIT;
+	return units ? DVTI_MIN(dvti_highest_bit(units), DVTI_CUDA_BINS - 1) : 0;
+}
+
+static void dvti_cuda_bin_add(dvti_cuda_memory *memory, dvti_cuda_block *block) {
+	const int bin = dvti_cuda_bin_of(block->size);
+	dvti_cuda_block **head = &memory->bin[block->small][bin];
+	block->chain = *head;
+	block->chain_back = NULL;
+	if (*head)
+		(*head)->chain_back = block;
+	*head = block;
+	memory->filled[block->small] |= (uint64_t)1 << bin;
+}
+
+static void dvti_cuda_bin_remove(dvti_cuda_memory *memory, dvti_cuda_block *block) {
+	if (block->chain)
+		block->chain->chain_back = block->chain_back;
+	if (block->chain_back)
+		block->chain_back->chain = block->chain;
+	else {
+		const int bin = dvti_cuda_bin_of(block->size);
+		memory->bin[block->small][bin] = block->chain;
+		if (!block->chain)
+			memory->filled[block->small] &= ~((uint64_t)1 << bin);
+	}
+}
+
+/* Returns the smallest free block of at least `size`. Only blocks of the first bin can be too
+   small. */
+static dvti_cuda_block *dvti_cuda_best(const dvti_cuda_memory *memory, bool small, int64_t size) {
+	uint64_t bins = memory->filled[small] >> dvti_cuda_bin_of(size) << dvti_cuda_bin_of(size);
+	dvti_cuda_block *best = NULL, *block;
+	for (; bins && !best; bins &= bins - 1)
+		for (block = memory->bin[small][dvti_highest_bit(bins & (~bins + 1))]; block;
+			 block = block->chain)
+			if (block->size >= size && (!best || block->size < best->size))
+				best = block;
+	return best;
+}
+
+DVTI_FN int64_t dvti_cuda_largest_free(const dvti_cuda_memory *memory) {
+	int64_t most = 0;
+	int small, bin;
+	for (small = 0; small < 2; small++)
+		for (bin = 0; bin < DVTI_CUDA_BINS; bin++) {
+			const dvti_cuda_block *block = memory->bin[small][bin];
+			for (; block; block = block->chain)
+				most = DVTI_MAX(most, block->size);
+		}
+	return most;
+}
+
+/* ---- busy blocks by address ---- */
+static dvti_cuda_block **dvti_cuda_bucket(const dvti_cuda_memory *memory, const void *at) {
+	uint64_t key = (uint64_t)(uintptr_t)at / DVTI_CUDA_UNIT;
+	return &memory->bucket[(key * 0x9e3779b97f4a7c15u >> 32) % memory->n_buckets];
+}
+
+static void dvti_cuda_bucket_add(dvti_cuda_memory *memory, dvti_cuda_block *block) {
+	dvti_cuda_block **head = dvti_cuda_bucket(memory, block->at);
+	block->chain = *head;
+	block->chain_back = NULL;
+	if (*head)
+		(*head)->chain_back = block;
+	*head = block;
+	memory->n_busy++;
+}
+
+/* If a larger table cannot be allocated, chains get longer and slower. Only the first table must
+   exist. */
+static bool dvti_cuda_buckets_ready(dvti_cuda_memory *memory) {
+	dvti_cuda_block **old = memory->bucket, **fresh, *block, *next;
+	size_t n = memory->n_buckets, i;
+	if (memory->n_busy < n)
+		return true;
+	fresh = (dvti_cuda_block **)dvti_alloc_zero((n ? 2 * n : 64) * sizeof *fresh);
+	if (!fresh)
+		return n > 0;
+	memory->bucket = fresh;
+	memory->n_buckets = n ? 2 * n : 64;
+	memory->n_busy = 0;
+	for (i = 0; i < n; i++)
+		for (block = old[i]; block; block = next) {
+			next = block->chain;
+			dvti_cuda_bucket_add(memory, block);
+		}
+	dvti_free(old);
+	return true;
+}
+
+DVTI_FN dvti_cuda_block *dvti_cuda_block_at(const dvti_cuda_memory *memory, const void *at) {
+	dvti_cuda_block *block = memory->n_buckets ? *dvti_cuda_bucket(memory, at) : NULL;
+	while (block && block->at != (const char *)at)
+		block = block->chain;
+	return block;
+}
+
+/* ---- allocating ---- */
+static int64_t dvti_cuda_segment_size(int64_t size) {
+	if (size <= DVTI_CUDA_SMALL)
+		return DVTI_CUDA_SMALL_SEGMENT;
+	if (size <= DVTI_CUDA_LARGE_SEGMENT / 2)
+		return DVTI_CUDA_LARGE_SEGMENT;
+	return (size + DVTI_CUDA_LARGE_UNIT - 1) / DVTI_CUDA_LARGE_UNIT * DVTI_CUDA_LARGE_UNIT;
+}
+
+static dvti_cuda_block *dvti_cuda_segment(dvti_cuda_memory *memory, int64_t size,
+										  dvti_cu_result *result) {
+	dvti_cuda_block *block = dvti_cuda_block_new();
+	dvti_cu_address address = 0;
+	int64_t segment_size = dvti_cuda_segment_size(size);
+	*result = DVTI_CU_OK;
+	if (!block)
+		return NULL;
+	*result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)segment_size);
+	/* Asks for the block alone: a GPU that is nearly full may have that much. */
+	if (*result == DVTI_CU_OUT_OF_MEMORY && size > DVTI_CUDA_SMALL && segment_size > size) {
+		segment_size = size;
+		*result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)segment_size);
+	}
+	if (*result != DVTI_CU_OK) {
+		dvti_cuda_block_free(block);
+		return NULL;
+	}
+	block->at = (char *)(uintptr_t)address;
+	block->size = segment_size;
+	block->small = size <= DVTI_CUDA_SMALL;
+	memory->segments++;
+	memory->fresh++;
+	memory->reserved += segment_size;
+	memory->reserved_peak = DVTI_MAX(memory->reserved_peak, memory->reserved);
+	return block;
+}
+
+/* Splits the block. It stays whole if the record of the second part cannot be allocated. */
+static void dvti_cuda_split(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t size) {
+	int64_t rest = block->size - size;
+	dvti_cuda_block *tail;
+	if (rest < (block->small ? DVTI_CUDA_UNIT : DVTI_CUDA_SMALL))
+		return;
+	tail = dvti_cuda_block_new();
+	if (!tail)
+		return;
+	tail->at = block->at + size;
+	tail->size = rest;
+	tail->small = block->small;
+	tail->released = block->released;
+	tail->previous = block;
+	tail->next = block->next;
+	if (tail->next)
+		tail->next->previous = tail;
+	block->next = tail;
+	block->size = size;
+	dvti_cuda_bin_add(memory, tail);
+}
+
+static int64_t dvti_cuda_rounded(int64_t bytes) {
+	return (DVTI_MAX(bytes, 1) + DVTI_CUDA_UNIT - 1) / DVTI_CUDA_UNIT * DVTI_CUDA_UNIT;
+}
+
+/* Returns the block, which is in no bin, as a busy one of that size. */
+static dvti_cuda_block *dvti_cuda_use(dvti_cuda_memory *memory, dvti_cuda_block *block,
+									  int64_t size) {
+	dvti_cuda_split(memory, block, size);
+	block->busy = true;
+	dvti_cuda_bucket_add(memory, block);
+	return block;
+}
+
+DVTI_FN dvti_cuda_block *dvti_cuda_take_free(dvti_cuda_memory *memory, int64_t bytes) {
+	int64_t size;
+	dvti_cuda_block *block;
+	if (bytes > INT64_MAX / 2 || !dvti_cuda_buckets_ready(memory)) /* rounding up would overflow */
+		return NULL;
+	size = dvti_cuda_rounded(bytes);
+	block = dvti_cuda_best(memory, size <= DVTI_CUDA_SMALL, size);
+	if (!block)
+		return NULL;
+	dvti_cuda_bin_remove(memory, block);
+	memory->reused++;
+	return dvti_cuda_use(memory, block, size);
+}
+
+DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
+										dvti_cu_result *result) {
+	dvti_cuda_block *block = dvti_cuda_take_free(memory, bytes);
+	*result = block || bytes <= INT64_MAX / 2 ? DVTI_CU_OK : DVTI_CU_OUT_OF_MEMORY;
+	if (block || *result != DVTI_CU_OK || !dvti_cuda_buckets_ready(memory))
+		return block;
+	block = dvti_cuda_segment(memory, dvti_cuda_rounded(bytes), result);
+	return block ? dvti_cuda_use(memory, block, dvti_cuda_rounded(bytes)) : NULL;
+}
+
+/* ---- releasing ---- */
+/* Merges `next` into `block`; neither is in a bin. */
+static void dvti_cuda_merge(dvti_cuda_block *block, dvti_cuda_block *next) {
+	block->size += next->size;
+	block->released = DVTI_MAX(block->released, next->released);
+	block->next = next->next;
+	if (block->next)
+		block->next->previous = block;
+	dvti_cuda_block_free(next);
+}
+
+DVTI_FN void dvti_cuda_give(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t position) {
+	dvti_cuda_block *neighbor;
+	if (block->chain)
+		block->chain->chain_back = block->chain_back;
+	if (block->chain_back)
+		block->chain_back->chain = block->chain;
+	else
+		*dvti_cuda_bucket(memory, block->at) = block->chain;
+	memory->n_busy--;
+	block->busy = false;
+	block->released = position;
+	if ((neighbor = block->next) && !neighbor->busy) {
+		dvti_cuda_bin_remove(memory, neighbor);
+		dvti_cuda_merge(block, neighbor);
+	}
+	if ((neighbor = block->previous) && !neighbor->busy) {
+		dvti_cuda_bin_remove(memory, neighbor);
+		dvti_cuda_merge(neighbor, block);
+		block = neighbor;
+	}
+	dvti_cuda_bin_add(memory, block);
+}
+
+DVTI_FN int64_t dvti_cuda_trim(dvti_cuda_memory *memory) {
+	int64_t bytes = 0;
+	int small, bin;
+	for (small = 0; small < 2; small++)
+		for (bin = 0; bin < DVTI_CUDA_BINS; bin++) {
+			dvti_cuda_block *block = memory->bin[small][bin], *next;
+			for (; block; block = next) {
+				next = block->chain;
+				if (block->previous || block->next ||
+					dvti_cuda()->cuMemFree_v2((dvti_cu_address)(uintptr_t)block->at) != DVTI_CU_OK)
+					continue;
+				dvti_cuda_bin_remove(memory, block);
+				bytes += block->size;
+				memory->segments--;
+				memory->reserved -= block->size;
+				dvti_cuda_block_free(block);
+			}
+		}
+	return bytes;
+}
+
+DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
+	dvti_cuda_block *block, *next;
+	size_t i;
+	int small, bin;
+	for (i = 0; i < memory->n_buckets; i++)
+		for (block = memory->bucket[i]; block; block = next) {
+			next = block->chain;
+			dvti_cuda_block_free(block);
+		}
+	for (small = 0; small < 2; small++)
+		for (bin = 0; bin < DVTI_CUDA_BINS; bin++)
+			for (block = memory->bin[small][bin]; block; block = next) {
+				next = block->chain;
+				dvti_cuda_block_free(block);
+			}
+	dvti_free(memory->bucket);
+	memset(memory, 0, sizeof *memory);
+}
+
+#undef DVTI_CUDA_UNIT
+#undef DVTI_CUDA_SMALL
+#undef DVTI_CUDA_SMALL_SEGMENT
+#undef DVTI_CUDA_LARGE_SEGMENT
+#undef DVTI_CUDA_LARGE_UNIT
+/* ==== end dvt_cuda_memory.c ==== */
+/* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
+/* Orders the streams of a gpu(i); see dvt_cuda_device.h. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/device/dvt_cuda_order.c"
+#endif
+
+/* ---- events ---- */
+DVTI_FN dvti_cu_event dvti_cuda_event(dvti_cuda_gpu *gpu, dvti_cu_result *result) {
+	dvti_cu_event event = NULL;
+	*result = DVTI_CU_OK;
+	if (gpu->n_spare > 0)
+		return gpu->spare[--gpu->n_spare];
+	*result = dvti_cuda()->cuEventCreate(&event, DVTI_CU_EVENT_DISABLE_TIMING);
+	return *result == DVTI_CU_OK ? event : NULL;
+}
+
+DVTI_FN void dvti_cuda_event_done(dvti_cuda_gpu *gpu, dvti_cu_event event) {
+	if (gpu->n_spare < DVTI_LENGTH(gpu->spare))
+		gpu->spare[gpu->n_spare++] = event;
+	else
+		dvti_cuda()->cuEventDestroy_v2(event);
+}
+
+/* ---- marks ---- */
+static dvti_cuda_mark *dvti_cuda_latest_mark(dvti_cuda_gpu *gpu) {
+	int n = DVTI_LENGTH(gpu->mark);
+	dvti_cuda_mark *latest = &gpu->mark[(gpu->next_mark + n - 1) % n];
+	return latest->event ? latest : NULL;
+}
+
+/* Returns the oldest mark that covers all work up to `position`, or NULL. */
+static dvti_cuda_mark *dvti_cuda_mark_for(dvti_cuda_gpu *gpu, int64_t position) {
+	int n = DVTI_LENGTH(gpu->mark), i;
+	for (i = 0; i < n; i++) {
+		dvti_cuda_mark *mark = &gpu->mark[(gpu->next_mark + i) % n];
+		if (mark->event && mark->position >= position)
+			return mark;
+	}
+	return NULL;
+}
+
+/* Returns a mark that covers everything queued so far. */
+static dvti_cu_result dvti_cuda_mark_now(dvti_cuda_gpu *gpu, dvti_cuda_mark **out) {
+	dvti_cuda_mark *mark = dvti_cuda_latest_mark(gpu);
+	dvti_cu_result result = DVTI_CU_OK;
+	if (mark && mark->position == gpu->position && !gpu->shared) {
+		*out = mark;
+		return DVTI_CU_OK;
+	}
+	mark = &gpu->mark[gpu->next_mark];
+	if (!mark->event)
+		mark->event = dvti_cuda_event(gpu, &result);
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda()->cuEventRecord(mark->event, gpu->compute);
+	if (result != DVTI_CU_OK)
+		return result;
+	mark->position = gpu->position;
+	gpu->next_mark = (gpu->next_mark + 1) % DVTI_LENGTH(gpu->mark);
+	*out = mark;
+	return DVTI_CU_OK;
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_after_compute(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
+	dvti_cuda_mark *mark;
+	dvti_cu_result result = dvti_cuda_mark_now(gpu, &mark);
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda()->cuStreamWaitEvent(stream, mark->event, 0);
+	return result;
+}
+
+/* ---- fresh blocks ---- */
+DVTI_FN void dvti_cuda_note_fresh(dvti_cuda_gpu *gpu, const dvti_cuda_block *block) {
+	dvti_cuda_fresh *fresh;
+	if (block->size <= DVTI_CUDA_SMALL_BYTES)
+		return;
+	if (gpu->n_fresh == DVTI_LENGTH(gpu->fresh)) /* the oldest is treated as used */
+		memmove(gpu->fresh, gpu->fresh + 1, (size_t)--gpu->n_fresh * sizeof *gpu->fresh);
+	fresh = &gpu->fresh[gpu->n_fresh++];
+	fresh->begin = block->at;
+	fresh->end = block->at + block->size;
+	fresh->released = block->released;
+}
+
+/* Drops the fresh block that contains the memory. Returns the position up to which compute work may
+   still use it. */
+static int64_t dvti_cuda_use_fresh(dvti_cuda_gpu *gpu, const char *begin, const char *end) {
+	int i;
+	for (i = 0; i < gpu->n_fresh; i++)
+		if (begin < gpu->fresh[i].end && gpu->fresh[i].begin < end) {
+			int64_t released = gpu->fresh[i].released;
+			gpu->fresh[i] = gpu->fresh[--gpu->n_fresh];
+			return released;
+		}
+	return gpu->position;
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_before_write(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
+											  dvti_cu_stream stream) {
+	const char *begin = (const char *)at;
+	dvti_cuda_mark *mark, *now;
+	/* Waits for foreign work on the memory join the compute stream, before the new mark. */
+	dvti_cu_result result;
+	int64_t used;
+	int places = gpu->n_places;
+	used = dvti_cuda_use_fresh(gpu, begin, begin + bytes);
+	result = dvti_cuda_touch(gpu, at, bytes, true);
+	if (gpu->n_places != places)
+		used = gpu->position;
+	mark = dvti_cuda_mark_for(gpu, used);
+	if (result ==
+		DVTI_CU_OK) /* also for later uploads, which may then start before the work that follows */
+		result = dvti_cuda_mark_now(gpu, &now);
+	if (result == DVTI_CU_OK)
+		result = dvti_cuda()->cuStreamWaitEvent(stream, (mark ? mark : now)->event, 0);
+	return result;
+}
+
+/* ---- foreign memory ---- */
+static dvti_cu_result dvti_cuda_join_place(dvti_cuda_gpu *gpu, int i) {
+	dvti_cu_result result = dvti_cuda()->cuStreamWaitEvent(gpu->compute, gpu->place[i].event, 0);
+	if (result != DVTI_CU_OK)
+		return result;
+	if (gpu->place[i].physical == gpu->physical)
+		dvti_cuda_event_done(gpu, gpu->place[i].event);
+	else
+		dvti_cuda()->cuEventDestroy_v2(gpu->place[i].event);
+	gpu->n_places--;
+	memmove(gpu->place + i, gpu->place + i + 1, (size_t)(gpu->n_places - i) * sizeof *gpu->place);
+	dvti_cuda_advance(gpu);
+	return DVTI_CU_OK;
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_join_all(dvti_cuda_gpu *gpu) {
+	dvti_cu_result result = DVTI_CU_OK;
+	while (gpu->n_places > 0 && result == DVTI_CU_OK)
+		result = dvti_cuda_join_place(gpu, gpu->n_places - 1);
+	return result;
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_touch(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
+									   bool writes) {
+	const char *begin = (const char *)at, *end = begin + bytes;
+	dvti_cu_result result = DVTI_CU_OK;
+	int i;
+	if (gpu->n_fresh)
+		dvti_cuda_use_fresh(gpu, begin, end);
+	for (i = gpu->n_places - 1; i >= 0 && result == DVTI_CU_OK; i--)
+		if (begin < gpu->place[i].end && gpu->place[i].begin < end &&
+			(writes || gpu->place[i].written))
+			result = dvti_cuda_join_place(gpu, i);
+	return result;
+}
+
+static dvti_cu_result dvti_cuda_touch_view(dvti_cuda_gpu *gpu, const dvti_view *view, bool writes) {
+	int64_t size = dvt_dtype_size(view->dtype), below = 0, above = 0;
+	int axis;
+	for (axis = 0; axis < view->ndim; axis++) {
+		int64_t reach;
+		if (view->dim[axis] == 0)
+			return DVTI_CU_OK;
+		reach = (view->dim[axis] - 1) * view->stride[axis];
+		if (reach < 0)
+			below += reach;
+		else
+			above += reach;
+	}
+	return dvti_cuda_touch(gpu, (const char *)view->data + below * size, (above - below + 1) * size,
+						   writes);
+}
+
+static dvti_cu_result dvti_cuda_touch_update(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+											 const dvti_update_of *u) {
+	dvti_cu_result result =
+		dvti_cuda_touch(gpu, u->g, u->n * dvt_dtype_size(launch->in[0].dtype), false);
+	int k;
+	for (k = 0; k < launch->n_out && result == DVTI_CU_OK; k++)
+		result = dvti_cuda_touch(gpu, k ? u->state[k - 1] : u->w,
+								 u->n * dvt_dtype_size(launch->out[k].dtype), true);
+	return result;
+}
+
+static dvti_cu_result dvti_cuda_touch_custom(dvti_cuda_gpu *gpu, const dvti_custom *custom) {
+	dvti_cu_result result = DVTI_CU_OK;
+	int k;
+	for (k = 0; k < custom->call.n_args && result == DVTI_CU_OK; k++)
+		if (dvti_arg_is_array(custom->call.arg[k].kind))
+			result =
+				dvti_cuda_touch_view(gpu, &custom->view[k], custom->call.arg[k].kind != DVT_ARG_IN);
+	return result;
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	dvti_cu_result result = DVTI_CU_OK;
+	int64_t i;
+	int k;
+	if (gpu->n_places == 0 && gpu->n_fresh == 0)
+		return DVTI_CU_OK;
+	for (k = 0; k < launch->n_in && result == DVTI_CU_OK; k++)
+		if (launch->in[k].data)
+			result = dvti_cuda_touch_view(gpu, &launch->in[k], false);
+	for (k = 0; k < launch->n_out && result == DVTI_CU_OK; k++)
+		if (launch->out[k].data)
+			result = dvti_cuda_touch_view(gpu, &launch->out[k], true);
+	if (launch->epilogue.bias.data && result == DVTI_CU_OK)
+		result = dvti_cuda_touch_view(gpu, &launch->epilogue.bias, false);
+	if (launch->epilogue.mask && result == DVTI_CU_OK) {
+		dvti_view mask = launch->out[0];
+		mask.data = (void *)(uintptr_t)launch->epilogue.mask;
+		result = dvti_cuda_touch_view(gpu, &mask, false);
+	}
+	if (launch->workspace && result == DVTI_CU_OK)
+		result = dvti_cuda_touch(gpu, launch->workspace, launch->workspace_bytes, true);
+	if (launch->custom && result == DVTI_CU_OK)
+		result = dvti_cuda_touch_custom(gpu, launch->custom);
+	for (i = 0; i < launch->n_updates && result == DVTI_CU_OK; i++)
+		result = dvti_cuda_touch_update(gpu, launch, &launch->updates[i]);
+	return result;
+}
+
+DVTI_FN dvti_cu_result dvti_cuda_foreign(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
+										 bool written, dvti_cuda_gpu *owner,
+										 dvti_cu_stream stream) {
+	dvti_cuda_place *place;
+	dvti_cu_event event;
+	dvti_cu_result result = DVTI_CU_OK;
+	if (gpu->n_places == DVTI_LENGTH(gpu->place))
+		result = dvti_cuda_join_place(gpu, 0);
+	if (result != DVTI_CU_OK)
+		return result;
+	/* An event belongs to the context of the stream that records it, so it comes from that gpu. */
+	event = dvti_cuda_event(owner, &result);
+	if (event)
+		result = dvti_cuda()->cuEventRecord(event, stream);
+	if (result != DVTI_CU_OK) {
+		if (event)
+			dvti_cuda_event_done(owner, event);
+		return result;
+	}
+	place = &gpu->place[gpu->n_places++];
+	place->begin = (const char *)at;
+	place->end = place->begin + bytes;
+	place->written = written;
+	place->physical = owner->physical;
+	place->event = event;
+	return DVTI_CU_OK;
+}
+
+DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
+	int i;
+	for (i = 0; i < DVTI_LENGTH(gpu->mark); i++)
+		if (gpu->mark[i].event)
+			dvti_cuda()->cuEventDestroy_v2(gpu->mark[i].event);
+	for (i = 0; i < gpu->n_places; i++)
+		dvti_cuda()->cuEventDestroy_v2(gpu->place[i].event);
+	for (i = 0; i < gpu->n_spare; i++)
+		dvti_cuda()->cuEventDestroy_v2(gpu->spare[i]);
+	memset(gpu->mark, 0, sizeof gpu->mark);
+	gpu->n_places = gpu->n_spare = gpu->n_fresh = 0;
+}
+/* ==== end dvt_cuda_order.c ==== */
+/* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
+/* Code that all families share: views and divisors for kernels, grids, and the launch in the
+   compute stream. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/launch/dvt_cuda_grid.c"
+#endif
+
+DVTI_FN void dvti_cuda_view(dvti_kview *k, const dvti_view *view) {
+	int axis;
+	k->data = view->data;
+	k->ndim = view->ndim;
+	DVTI_ZERO_8(k->dim);
+	DVTI_ZERO_8(k->stride);
+	for (axis = 0; axis < view->ndim; axis++) {
+		k->dim[axis] = view->dim[axis];
+		k->stride[axis] = view->stride[axis];
+	}
+}
+
+DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view) {
+	int64_t size = 1;
+	int axis;
+	for (axis = 0; axis < view->ndim; axis++) {
+		if (view->dim[axis] == 0)
+			return 0;
+		size *=
+			view->dim[axis]; /* cannot overflow: the memory exists, or broadcasting was checked */
+	}
+	return size;
+}
+
+DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor) {
+	dvti_kdivisor d;
+	d.divisor = DVTI_MAX(divisor, 1);
+	d.multiplier = d.shift = 0;
+	if (d.divisor > INT32_MAX)
+		return d;
+	if (d.divisor > 1) /* the divisor's logarithm, rounded up */
+		d.shift = 1 + (unsigned)dvti_highest_bit((uint64_t)d.divisor - 1);
+	d.multiplier = (unsigned)((uint64_t)(((int64_t)1 << d.shift) - d.divisor) *
+								  ((uint64_t)1 << 32) / (uint64_t)d.divisor +
+							  1);
+	return d;
+}
+
+/* Returns a grid for n elements. Sixteen waves of blocks are enough to keep any GPU full until the
+   end; more would only add launch cost. */
+DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
+										  int64_t each) {
+	const int64_t waves = (int64_t)gpu->physical->processors * 16;
+	dvti_cuda_grid grid;
+	grid.x = DVTI_MAX((n - 1) / (threads * each) + 1, 1);
+	if (grid.x > waves)
+		grid.x = DVTI_MIN(grid.x, waves * (2048 / threads));
+	grid.y = grid.z = 1;
+	grid.threads = threads;
+	grid.shared = 0;
+	return grid;
+}
+
+/* Compiles the program without the lock. Other threads may queue work meanwhile: the order between
+   threads is theirs to keep. So the launch is counted again, and its time begins again. */
+static dvt_status dvti_cuda_prepare_unlocked(dvti_cuda_gpu *gpu, const char *name,
+											 const dvti_cuda_program *program) {
+	const bool timed = gpu->timed != NULL;
+	const int64_t number = timed ? gpu->timed->number : 0;
+	dvt_status status;
+	gpu->timed = NULL;
+	dvti_mutex_unlock(&gpu->lock);
+	status = dvti_cuda_prepare(gpu->physical, name, *program);
+	dvti_mutex_lock(&gpu->lock);
+	if (status == DVT_OK)
+		status = dvti_cuda_usable(gpu, name);
+	if (status != DVT_OK)
+		return status;
+	dvti_cuda_remember_again(gpu, name);
+	if (timed)
+		gpu->timed = dvti_cuda_time_begin(gpu, name, number);
+	return DVT_OK;
+}
+
+DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
+										   const dvti_cuda_program *program, const char *entry,
+										   dvti_cu_function *function) {
+	dvt_status status;
+	if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
+		return DVT_OK;
+	if (!gpu->in_group) {
+		status = dvti_cuda_prepare_unlocked(gpu, name, program);
+		if (status != DVT_OK)
+			return status;
+	}
+	return dvti_cuda_function(gpu->physical, name, *program, entry, function);
+}
+
+DVTI_FN dvt_status dvti_cuda_start_zeros(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										 const dvti_view *out) {
+	const size_t bytes = (size_t)(dvti_cuda_view_size(out) * dvt_dtype_size(out->dtype));
+	dvti_cu_address at = (dvti_cu_address)(uintptr_t)out->data;
+	return dvti_cuda_failed(gpu, launch->name, "cuMemsetD8Async",
+							dvti_cuda()->cuMemsetD8Async(at, 0, bytes, gpu->compute));
+}
+
+DVTI_FN dvt_status dvti_cuda_start_function(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+											dvti_cu_function function, dvti_cuda_grid grid,
+											const void *args, size_t bytes) {
+	const dvti_cuda_driver *cu = dvti_cuda();
+	dvti_cu_result result;
+	void *extra[5];
+	extra[0] = DVTI_CU_PARAM_POINTER;
+	extra[1] = (void *)args; /* the driver does not write to it */
+	extra[2] = DVTI_CU_PARAM_SIZE;
+	extra[3] = &bytes;
+	extra[4] = DVTI_CU_PARAM_END;
+	result = cu->cuLaunchKernel(function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
+								(unsigned)grid.threads, 1, 1, (unsigned)grid.shared, gpu->compute,
+								NULL, extra);
+	return dvti_cuda_failed(gpu, launch->name, "cuLaunchKernel", result);
+}
+
+DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+								   const dvti_cuda_program *program, const char *entry,
+								   dvti_cuda_grid grid, const void *args, size_t bytes) {
+	dvti_cu_function function;
+	dvt_status status = dvti_cuda_find_function(gpu, launch->name, program, entry, &function);
+	if (status != DVT_OK)
+		return status;
+	return dvti_cuda_start_function(gpu, launch, function, grid, args, bytes);
+}
+/* ==== end dvt_cuda_grid.c ==== */
+/* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
+/* Axes of windows, simplified for the families' geometry: few, and in memory order. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/3_cuda/launch/dvt_cuda_axes.c"
+#endif
+
+DVTI_FN int64_t dvti_cuda_distance(int64_t stride) {
+	return stride < 0 ? -stride : stride;
+}
+
+static void dvti_cuda_swap_axes(dvti_kview *view, int a, int b) {
+	int64_t dim = view->dim[a], stride = view->stride[a];
+	view->dim[a] = view->dim[b];
+	view->stride[a] = view->stride[b];
+	view->dim[b] = dim;
+	view->stride[b] = stride;
+}
+
+DVTI_FN void dvti_cuda_simplify_axes(dvti_kview *view, dvti_kview *along, bool sorts) {
+	int n = 0, i, k;
+	for (i = 0; i < (int)view->ndim; i++)
+		if (view->dim[i] != 1) {
+			dvti_cuda_swap_axes(view, n, i);
+			dvti_cuda_swap_axes(along, n++, i);
+		}
+	for (i = 1; sorts && i < n; i++)
+		for (k = i;
+			 k > 0 && dvti_cuda_distance(view->stride[k - 1]) < dvti_cuda_distance(view->stride[k]);
+			 k--) {
+			dvti_cuda_swap_axes(view, k - 1, k);
+			dvti_cuda_swap_axes(along, k - 1, k);
+		}
+	for (i = 1, k = 0; i < n; i++) {
+		if (view->stride[k] == view->stride[i] * view->dim[i] &&
+			along->stride[k] == along->stride[i] * along->dim[i]) {
+			view->dim[k] *= view->dim[i];
+			along->dim[k] = view->dim[k];
+		} else {
+			k++;
+			view->dim[k] = view->dim[i];
+			along->dim[k] = along->dim[i];
+		}
+		view->stride[k] = view->stride[i];
+		along->stride[k] = along->stride[i];
+	}
+	view->ndim = along->ndim = DVTI_MIN(n, k + 1);
+	if (n == 0) { /* a single position */
+		view->ndim = along->ndim = 1;
+		view->dim[0] = along->dim[0] = 1;
+		view->stride[0] = along->stride[0] = 0;
+	}
+}
+
+DVTI_FN int64_t dvti_cuda_reach(const dvti_kview *view) {
+	int64_t reach = 0;
+	int i;
+	for (i = 0; i < (int)view->ndim; i++)
+		reach += DVTI_MAX(view->dim[i] - 1, 0) * dvti_cuda_distance(view->stride[i]);
+	return reach;
+}
+
+DVTI_FN int64_t dvti_cuda_power(int64_t least) {
+	int64_t power = 1;
+	while (power < least)
+		power *= 2;
+	return power;
+}
+/* ==== end dvt_cuda_axes.c ==== */
+/* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
+/* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the
+   variant.
+
+   Variant, from the lowest bit: 8 op, 2 class, 4 x 4 dtypes (result, operands), 3 log2 of N, 3 log2
+   of U, 1 wide, 1 tile, 3 operands read through shared memory (ACROSS), 1 flat. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/3_cuda/launch/cuda_elementwise.c"
+#endif
+
+#define DVTI_EW_ANY 15 /* as in kernels/elementwise.cu, like the next line */
+#define DVTI_EW_TILE 32
+
+DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
+	static const char *const type[] = {"float", "double", "int64_t"};
+	dvti_op op = (dvti_op)(variant & 255);
+	int compute = (int)(variant >> 8 & 3), k;
+	const char *files = NULL,
+			   *own = compute == DVTI_F32 ? dvti_cuda_function_text(op, &files) : NULL;
+	dvti_text_add(text, "#define T %s\n", type[compute]);
+	dvti_text_add(text, "#define IS_INT %d\n", compute == DVTI_I64);
+	dvti_text_add(text, "#define F(name) %s\n", compute == DVTI_F32 ? "name##f" : "name");
+	dvti_text_add(text, "#define C(value) ((T)(value))\n");
+	dvti_text_add(text, "#define DVTI_LARGEST %s\n",
+				  compute == DVTI_F32 ? "3.402823466e+38f" : "1.7976931348623157e+308");
+	dvti_text_add(text, "#define N_IN %d\n", dvti_op_row_of(op)->operands);
+	for (k = 0; k < 4; k++)
+		dvti_text_add(text, "#define D%d %d\n", k, (int)(variant >> (10 + 4 * k) & 15));
+	dvti_text_add(text, "#define N %d\n", 1 << (variant >> 26 & 7));
+	dvti_text_add(text, "#define U %d\n", 1 << (variant >> 29 & 7));
+	dvti_text_add(text, "#define WIDE %d\n", (int)(variant >> 32 & 1));
+	dvti_text_add(text, "#define TILE %d\n", (int)(variant >> 33 & 1));
+	dvti_text_add(text, "#define ACROSS %d\n", (int)(variant >> 34 & 7));
+	dvti_text_add(text, "#define FLAT %d\n", (int)(variant >> 37 & 1));
+	dvti_text_add(text, "#define CONDITION %d\n", op == DVTI_OP_where);
+	dvti_text_add(text, "#define COPIES %d\n", op == DVTI_OP_copy);
+	dvti_text_add(text, "#define DOUBLES %d\n",
+				  compute == DVTI_F64 || (own && (op == DVTI_OP_pow || op == DVTI_OP_hypot)));
+	dvti_text_add(text, "#define TEXT %s\n",
+				  own ? own : dvti_cuda_op_text(op, compute == DVTI_I64));
+	dvti_cuda_add_row_functions(text);
+	if (own)
+		dvti_cuda_add_functions(text, files);
+}
+
+/* ---- geometry: index 0 is the result, 1 to 3 are the operands ---- */
+typedef struct dvti_cuda_ew {
+	dvti_kelementwise args; /* strides are those of elements until dvti_cuda_ew_positions */
+	int count, ndim;
+	int64_t dim[DVT_MAX_DIMS];
+	int64_t group; /* elements per position; 0: positions are tiles */
+	int across;    /* tiles: bit k - 1 is set when operand k goes through shared memory */
+	bool wide;
+} dvti_cuda_ew;
+
+static int64_t dvti_cuda_ew_distance(int64_t stride) {
+	return stride < 0 ? -stride : stride;
+}
+
+static void dvti_cuda_ew_swap(dvti_cuda_ew *ew, int i, int j) {
+	int64_t keep = ew->dim[i];
+	int k;
+	ew->dim[i] = ew->dim[j];
+	ew->dim[j] = keep;
+	for (k = 0; k < ew->count; k++) {
+		keep = ew->args.stride[k][i];
+		ew->args.stride[k][i] = ew->args.stride[k][j];
+		ew->args.stride[k][j] = keep;
+	}
+}
+
+/* Returns whether axis i belongs outside of axis j. The result's strides decide, then the
+   operands'. */
+static bool dvti_cuda_ew_outer(const dvti_cuda_ew *ew, int i, int j) {
+	int k;
+	for (k = 0; k < ew->count; k++) {
+		int64_t a = dvti_cuda_ew_distance(ew->args.stride[k][i]),
+				b = dvti_cuda_ew_distance(ew->args.stride[k][j]);
+		if (a != b)
+			return a > b;
+	}
+	return true;
+}
+
+/* Adds axis number `axis` of these strides as the last one. Merges it with the one before if they
+   are contiguous in every array. */
+static void dvti_cuda_ew_add_axis(dvti_cuda_ew *ew, int64_t dim, const int64_t *const *stride,
+								  int axis) {
+	int last = ew->ndim - 1, k;
+	bool merge = last >= 0;
+	for (k = 0; k < ew->count && merge; k++)
+		merge = ew->args.stride[k][last] == stride[k][axis] * dim;
+	if (!merge)
+		last = ew->ndim++;
+	ew->dim[last] = merge ? ew->dim[last] * dim : dim;
+	for (k = 0; k < ew->count; k++)
+		ew->args.stride[k][last] = stride[k][axis];
+}
+
+/* Sorts the axes by the result's memory order, because the order of positions is free. */
+static void dvti_cuda_ew_order(dvti_cuda_ew *ew) {
+	const int64_t *stride[4];
+	int n = ew->ndim, i, j, k;
+	bool sorted = true;
+	for (i = 1; i < n; i++)
+		for (j = i; j > 0 && !dvti_cuda_ew_outer(ew, j - 1, j); j--) {
+			dvti_cuda_ew_swap(ew, j - 1, j);
+			sorted = false;
+		}
+	if (sorted)
+		return;
+	for (k = 0; k < 4; k++)
+		stride[k] = ew->args.stride[k];
+	ew->ndim = 0; /* axes that are neighbors now may merge */
+	for (i = 0; i < n; i++)
+		dvti_cuda_ew_add_axis(ew, ew->dim[i], stride, i);
+}
+
+/* A scalar takes the dtype of the other value; the first operand of `where` is its condition. */
+static void dvti_cuda_ew_arrays(dvti_cuda_ew *ew, const dvti_launch *launch,
+								const int64_t **stride) {
+	static const int64_t repeats[DVT_MAX_DIMS] = {0, 0, 0, 0, 0, 0, 0, 0};
+	const int scalar = (int)launch->i[0];
+	dvti_kelementwise *args = &ew->args;
+	int k;
+	for (k = 0; k < ew->count; k++) {
+		const dvti_view *view = k ? &launch->in[k - 1] : &launch->out[0];
+		if (k && k == scalar) { /* a parameter of any dtype */
+			const int other = launch->op == DVTI_OP_where ? 4 - k : k == 1 ? 1 : 0;
+			args->dtype[k] = (int)launch->in[other].dtype;
+			stride[k] = repeats;
+		} else {
+			args->dtype[k] = (int)view->dtype;
+			args->data[k] = view->data;
+			stride[k] = view->stride;
+		}
+		args->bytes[k] = (int)dvt_dtype_size((dvt_dtype)args->dtype[k]);
+	}
+}
+
+static void dvti_cuda_ew_begin(dvti_cuda_ew *ew, const dvti_launch *launch) {
+	static const int64_t one = 0; /* the stride of the axis of a single element */
+	const dvti_view *out = &launch->out[0];
+	const int64_t *stride[4];
+	int k, axis;
+	dvti_clear(&ew->args, sizeof ew->args);
+	ew->count = 1 + launch->n_in;
+	ew->ndim = ew->across = 0;
+	ew->group = 1;
+	dvti_cuda_ew_arrays(ew, launch, stride);
+	for (axis = 0; axis < out->ndim; axis++)
+		if (out->dim[axis] != 1)
+			dvti_cuda_ew_add_axis(ew, out->dim[axis], stride, axis);
+	if (ew->ndim == 0) {
+		for (k = 0; k < 4; k++)
+			stride[k] = &one;
+		dvti_cuda_ew_add_axis(ew, 1, stride, 0);
+	}
+	dvti_cuda_ew_order(ew);
+	for (k = 1; k < ew->count; k++) {
+		ew->args.kind[k] = k == launch->i[0] ? DVTI_EW_SCALAR : DVTI_EW_SINGLE;
+		for (axis = 0; axis < ew->ndim; axis++)
+			if (ew->args.stride[k][axis] != 0)
+				ew->args.kind[k] = DVTI_EW_EACH;
+	}
+}
+
+/* Returns whether reading operand k along `axis` touches a new sector of 32 bytes per element, and
+   reading it along `other` does not. */
+static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int other) {
+	int64_t size = ew->args.bytes[k];
+	int64_t along = dvti_cuda_ew_distance(ew->args.stride[k][axis]);
+	int64_t across = dvti_cuda_ew_distance(ew->args.stride[k][other]);
+	return ew->args.kind[k] == DVTI_EW_EACH && along * size >= 32 && across && across * size < 32;
+}
+
+/* Finds operands whose axis order differs from the result's. Moves the axis along which they are
+   contiguous to the last place but one. */
+static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
+	const int64_t least = 16; /* thinner matrices would leave most threads of a tile idle */
+	int last = ew->ndim - 1, k, axis, lines = -1;
+	if (last == 0)
+		return;
+	for (k = 1; k < ew->count && ew->dim[last] >= least; k++)
+		for (axis = last - 1; axis >= 0 && lines < 0; axis--)
+			if (ew->dim[axis] >= least && dvti_cuda_ew_across(ew, k, last, axis))
+				lines = axis;
+	if (lines < 0)
+		return;
+	for (; lines + 1 < last; lines++)
+		dvti_cuda_ew_swap(ew, lines, lines + 1);
+	for (k = 1; k < ew->count; k++)
+		if (dvti_cuda_ew_across(ew, k, last, last - 1))
+			ew->across |= 1 << (k - 1);
+	ew->group = 0;
+}
+
+/* Returns the number of elements that one access can move: the last axis is contiguous or repeats
+   in every array, and all groups are aligned. Groups of mixed dtypes have four elements; those of
+   64 bits take two accesses. */
+static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most, bool mixed) {
+	const unsigned access = mixed ? 32 : 16;
+	int last = ew->ndim - 1, k, axis;
+	uint64_t multiples = (uint64_t)most; /* n is the greatest power of two that divides all */
+	int64_t n;
+	for (k = 0; k < ew->count; k++) {
+		const int size = dvti_highest_bit((uint64_t)ew->args.bytes[k]); /* log2 */
+		multiples |= access >> size; /* every operand has groups of the program's length */
+		if (ew->args.kind[k] >= DVTI_EW_SINGLE)
+			continue;
+		if (ew->args.stride[k][last] != 1 && (k == 0 || ew->args.stride[k][last] != 0))
+			return 1;
+		if (ew->args.stride[k][last] == 0)
+			continue;
+		multiples |= ((uintptr_t)ew->args.data[k] & 15) >> size;
+		for (axis = 0; axis < last; axis++)
+			multiples |= (uint64_t)ew->args.stride[k][axis];
+	}
+	if (last > 0)
+		multiples |= (uint64_t)ew->dim[last];
+	n = (int64_t)(multiples & (~multiples + 1));
+	return mixed && n < most ? 1 : n;
+}
+
+static void dvti_cuda_ew_find_groups(dvti_cuda_ew *ew, int64_t most, bool mixed) {
+	int last = ew->ndim - 1, k;
+	ew->group = dvti_cuda_ew_most(ew, most, mixed);
+	for (k = 1; k < ew->count && last > 0; k++)
+		if (ew->args.kind[k] == DVTI_EW_EACH && ew->args.stride[k][last] == 0)
+			ew->args.kind[k] = DVTI_EW_GROUP;
+}
+
+/* ---- choice of the program ---- */
+/* Returns whether the program finds out the dtypes at run time, as rare mixtures do. Every copy has
+   its own program, and so has `where` with a condition of bool or of the values' dtype, as in
+   relu's gradient. */
+static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
+	int first = op == DVTI_OP_where ? 2 : 1, k;
+	if (op == DVTI_OP_copy)
+		return false;
+	for (k = first; k < ew->count; k++)
+		if (ew->args.dtype[k] != ew->args.dtype[first])
+			return true;
+	if (op == DVTI_OP_where && ew->args.dtype[1] != DVT_BOOL &&
+		ew->args.dtype[1] != ew->args.dtype[first])
+		return true;
+	return ew->args.dtype[0] != ew->args.dtype[first] && ew->args.dtype[0] != DVT_BOOL;
+}
+
+/* Returns whether programs for any dtypes move groups of these, as dvti_mixed in
+   kernels/elementwise.cu. */
+static bool dvti_cuda_ew_grouped(const dvti_cuda_ew *ew, int compute) {
+	dvt_dtype out = (dvt_dtype)ew->args.dtype[0];
+	int k;
+	for (k = 1; k < ew->count; k++) {
+		dvt_dtype d = (dvt_dtype)ew->args.dtype[k];
+		if (compute == DVTI_I64   ? dvt_dtype_is_float(d)
+			: compute == DVTI_F32 ? d == DVT_F64 || d == DVT_I64
+								  : d != DVT_BOOL && ew->args.bytes[k] < 4)
+			return false;
+	}
+	return out == DVT_BOOL || (compute == DVTI_I64   ? out == DVT_I64 || out == DVT_I32
+							   : compute == DVTI_F32 ? dvt_dtype_is_float(out) && out != DVT_F64
+													 : out == DVT_F64 || out == DVT_F32);
+}
+
+/* Returns whether the operation has only a few instructions. */
+static bool dvti_cuda_ew_short(dvti_op op) {
+	return dvti_op_row_of(op)->cost == DVTI_COST_QUICK;
+}
+
+/* Returns how many positions a thread loads before the first use. One load of 16 bytes in flight
+   per thread does not fill the memory's queues at 24 warps per multiprocessor, two do. More, and
+   two of long operations, would mostly make programs longer. */
+static int64_t dvti_cuda_ew_each(const dvti_launch *launch, const dvti_cuda_ew *ew, bool mixed) {
+	if (ew->group == 0)
+		return 4;
+	if (mixed)
+		return 1;
+	if (dvti_cuda_ew_short(launch->op))
+		return 4;
+	return launch->compute == DVTI_F32 && dvti_op_row_of(launch->op)->cost != DVTI_COST_LONG ? 2
+																							 : 1;
+}
+
+/* Returns whether positions, or offsets in any array, need 64 bits. */
+static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew) {
+	const int64_t limit = (int64_t)1 << 30;
+	int64_t positions = 1;
+	int k, axis;
+	bool wide = false;
+	for (axis = 0; axis < ew->ndim; axis++)
+		positions *= ew->dim[axis];
+	for (k = 0; k < ew->count; k++) {
+		int64_t reach = 0;
+		for (axis = 0; axis < ew->ndim; axis++)
+			reach += dvti_cuda_ew_distance(ew->args.stride[k][axis]) * ew->dim[axis];
+		wide = wide || reach >= limit;
+	}
+	return wide || positions >= limit;
+}
+
+/* Limits clip's bound for an integer array to the range of its dtype, and truncates it, because the
+   elements are integers. */
+static int64_t dvti_cuda_ew_bound(double bound, dvt_dtype dtype) {
+	int bits = 8 * (int)dvt_dtype_size(dtype) - (dtype == DVT_U8 || dtype == DVT_BOOL ? 0 : 1);
+	double high = ldexp(1, bits), low = dtype == DVT_U8 || dtype == DVT_BOOL ? 0 : -high;
+	if (bound >= high)
+		return (int64_t)(((uint64_t)1 << bits) - 1);
+	return bound <= low ? (int64_t)low : (int64_t)bound;
+}
+
+/* ---- the launch ---- */
+/* Turns extents and strides of elements into those of tiles. */
+static void dvti_cuda_ew_tile(dvti_cuda_ew *ew) {
+	dvti_kelementwise *args = &ew->args;
+	int last = ew->ndim - 1, k, axis;
+	args->rows = ew->dim[last - 1];
+	args->columns = ew->dim[last];
+	for (k = 0; k < ew->count; k++) {
+		args->row_step[k] = args->stride[k][last - 1];
+		args->column_step[k] = args->stride[k][last];
+	}
+	for (axis = last - 1; axis <= last; axis++) {
+		ew->dim[axis] = (ew->dim[axis] - 1) / DVTI_EW_TILE + 1;
+		for (k = 0; k < ew->count; k++)
+			args->stride[k][axis] *= DVTI_EW_TILE;
+	}
+}
+
+static void dvti_cuda_ew_positions(dvti_cuda_ew *ew) {
+	dvti_kelementwise *args = &ew->args;
+	int last = ew->ndim - 1, k, axis;
+	if (ew->group == 0)
+		dvti_cuda_ew_tile(ew);
+	if (ew->group > 1) {
+		if (last == 0)
+			args->tail = ew->dim[0] & (ew->group - 1);
+		ew->dim[last] >>= dvti_highest_bit((uint64_t)ew->group);
+		for (k = 0; k < ew->count; k++)
+			args->stride[k][last] *= ew->group;
+	}
+	args->ndim = ew->ndim;
+	args->n = 1;
+	for (axis = 0; axis <= last; axis++) {
+		args->n *= ew->dim[axis];
+		if (axis > 0 || ew->group == 0) /* the kernel divides by these alone */
+			args->axis[axis] = dvti_cuda_divisor(ew->dim[axis]);
+	}
+}
+
+static void dvti_cuda_ew_parameters(dvti_cuda_ew *ew, const dvti_launch *launch) {
+	dvti_kelementwise *args = &ew->args;
+	args->f = launch->f[0];
+	args->i = launch->i[1];
+	args->f_low = launch->f[1];
+	args->f_high = launch->f[2];
+	if (launch->op == DVTI_OP_clip && launch->compute == DVTI_I64) {
+		args->i_low = dvti_cuda_ew_bound(launch->f[1], (dvt_dtype)args->dtype[0]);
+		args->i_high = dvti_cuda_ew_bound(launch->f[2], (dvt_dtype)args->dtype[0]);
+	}
+}
+
+DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	dvti_cuda_ew ew;
+	dvti_cuda_program program;
+	dvti_cuda_grid grid;
+	bool mixed, brief = dvti_cuda_ew_short(launch->op);
+	int64_t each;
+	int k;
+	dvti_cuda_ew_begin(&ew, launch);
+	mixed = dvti_cuda_ew_mixed(&ew, launch->op);
+	ew.wide = dvti_cuda_ew_wide(&ew);
+	dvti_cuda_ew_find_tiles(&ew);
+	if (ew.group && !mixed)
+		dvti_cuda_ew_find_groups(&ew, brief ? 16 : 4, false);
+	else if (ew.group && brief && dvti_cuda_ew_grouped(&ew, (int)launch->compute))
+		dvti_cuda_ew_find_groups(&ew, 4, true); /* others would be long programs */
+	dvti_cuda_ew_positions(&ew);
+	dvti_cuda_ew_parameters(&ew, launch);
+	each = dvti_cuda_ew_each(launch, &ew, mixed);
+	program = DVTI_CUDA_PROGRAM(elementwise);
+	program.variant = (uint64_t)launch->op | (uint64_t)launch->compute << 8;
+	for (k = 0; k < 4; k++)
+		program.variant |= (uint64_t)(mixed ? DVTI_EW_ANY : ew.args.dtype[k < ew.count ? k : 1])
+						   << (10 + 4 * k);
+	program.variant |= (uint64_t)dvti_highest_bit((uint64_t)DVTI_MAX(ew.group, 1)) << 26;
+	program.variant |= (uint64_t)dvti_highest_bit((uint64_t)each) << 29 | (uint64_t)ew.wide << 32;
+	program.variant |= (uint64_t)(ew.group == 0) << 33 | (uint64_t)ew.across << 34;
+	program.variant |= (uint64_t)(ew.ndim == 1) << 37;
+	grid = dvti_cuda_grid_for(gpu, DVTI_MAX(ew.args.n, 1), 256, each);
+	if (ew.group == 0) /* one block per tile */
+		grid = dvti_cuda_grid_for(gpu, ew.args.n * 256, 256, 1);
+	return dvti_cuda_start(gpu, launch, &program,
+						   ew.group ? "dvti_elementwise" : "dvti_elementwise_tile", grid, &ew.args,
+						   sizeof ew.args);
+}
+
+#undef DVTI_EW_ANY
+#undef DVTI_EW_TILE
+/* ==== end cuda_elementwise.c ==== */
+/* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
+/* Matrix products: kernel matmul (kernels/matmul.cu, and cuda_matmul_mma.c where tensor cores can
+   be used). All choices depend on the launch, the GPU, its driver and NVRTC alone. So the same
+   product gives the same bits every time. */
+#ifdef DEVTENSOR_LINES
+#line 4 "src/3_cuda/launch/cuda_matmul.c"
+#endif
+
+/* The kernels of matmul.cu, by its KIND. */
+enum { DVTI_MM_SMALL, DVTI_MM_MEDIUM, DVTI_MM_LARGE, DVTI_MM_ROWS, DVTI_MM_COLUMNS, DVTI_MM_SUM };
+
+/* Returns the size of the type in which operands are staged and summed. Narrow integers wrap alike
+   in 32 bits. */
+static int dvti_cuda_mm_bytes(dvt_dtype dtype) {
+	return dtype == DVT_F64 || dtype == DVT_I64 || dtype == DVT_BOOL ? 8 : 4;
+}
+
+/* lies: DVTI_MM_ flags of a, then of b; 0 for kernels that read them from the launch. */
+static uint64_t dvti_cuda_mm_variant(dvt_dtype dtype, int kind, bool wide, int lies) {
+	return (uint64_t)dtype | (uint64_t)kind << 4 | (uint64_t)wide << 8 | (uint64_t)lies << 9;
+}
+
+DVTI_FN void dvti_cuda_describe_matmul(uint64_t variant, dvti_text *text) {
+	dvt_dtype dtype = (dvt_dtype)(variant & 15);
+	const int kind = (int)(variant >> 4 & 15);
+	const char *stage = dtype == DVT_F64                 ? "double"
+						: dvt_dtype_is_float(dtype)      ? "float"
+						: dvti_cuda_mm_bytes(dtype) == 8 ? "uint64_t"
+														 : "unsigned";
+	dvti_text_add(text, "#define D %d\n#define S %s\n#define KIND %d\n#define WIDE %d\n",
+				  (int)dtype, stage, kind, (int)(variant >> 8 & 1));
+	if (kind == DVTI_MM_SMALL)
+		dvti_text_add(text, "#define A_LIES (int)p.a_lies\n#define B_LIES (int)p.b_lies\n");
+	else
+		dvti_text_add(text, "#define A_LIES %d\n#define B_LIES %d\n", (int)(variant >> 9 & 3),
+					  (int)(variant >> 11 & 3));
+	dvti_cuda_add_matmul_jobs(text);
+}
+
+DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {
+	const dvti_kmatmul *p = &plan->args;
+	dvti_cuda_mm_side side;
+	side.data = b ? p->b : p->a;
+	side.dtype = dtype;
+	side.lines = b ? p->m : p->n;
+	side.k = p->k;
+	side.line_stride = b ? p->b_col : p->a_row;
+	side.k_stride = b ? p->b_k : p->a_k;
+	side.batch = b ? p->b_batch : p->a_batch;
+	side.batch_axes = (int)p->ndim;
+	return side;
+}
+
+DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group) {
+	int64_t along = along_k ? side->k_stride : side->line_stride;
+	int64_t across = along_k ? side->line_stride : side->k_stride;
+	int64_t across_extent = along_k ? side->lines : side->k;
+	int i;
+	if (along != 1 || (across % group != 0 && across_extent > 1) ||
+		(uintptr_t)side->data % (uintptr_t)(group * dvt_dtype_size(side->dtype)) != 0)
+		return false;
+	for (i = 0; i < side->batch_axes; i++)
+		if (side->batch[i] % group != 0)
+			return false;
+	return true;
+}
+
+/* Simplifies the batch axes. Axes of extent 1 are dropped. If all matrices share one b and those of
+   a are stacked in memory, they become one tall matrix. */
+static void dvti_cuda_mm_batch(const dvti_launch *launch, dvti_kmatmul *p) {
+	const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
+	bool tall = true;
+	int i;
+	p->batches = 1;
+	for (i = 0; i < out->ndim - 2; i++) {
+		if (out->dim[i] == 1)
+			continue;
+		p->dim[p->ndim] = out->dim[i];
+		p->a_batch[p->ndim] = a->stride[i];
+		p->b_batch[p->ndim++] = b->stride[i];
+		p->batches *= out->dim[i];
+	}
+	for (i = 0; i < p->ndim; i++) {
+		int64_t inside = i + 1 < p->ndim ? p->a_batch[i + 1] * p->dim[i + 1] : p->a_row * p->n;
+		tall = tall && p->b_batch[i] == 0 && p->a_batch[i] == inside;
+	}
+	if (!tall)
+		return;
+	p->n *= p->batches;
+	p->batches = 1;
+	p->ndim = 0;
+}
+
+/* Swaps the operands of a product whose result is a column: it is the row of the transposed
+   product. */
+static void dvti_cuda_mm_swap(dvti_kmatmul *p) {
+	int i;
+	const void *data = p->a;
+	int64_t stride = p->a_k, row = p->a_row;
+	if (p->m != 1 || p->n == 1)
+		return;
+	p->a = p->b;
+	p->b = data;
+	p->a_row = p->b_col;
+	p->a_k = p->b_k;
+	p->b_k = stride;
+	p->b_col = row;
+	p->m = p->n;
+	p->n = 1;
+	p->bias_step = 0; /* its one element belongs to what were rows */
+	for (i = 0; i < p->ndim; i++) {
+		int64_t step = p->a_batch[i];
+		p->a_batch[i] = p->b_batch[i];
+		p->b_batch[i] = step;
+	}
+}
+
+DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits) {
+	dvti_kmatmul *p = &plan->args;
+	p->row_tiles = (p->n - 1) / rows + 1;
+	p->col_tiles = (p->m - 1) / cols + 1;
+	p->chunk = DVTI_MAX(p->k, 1);
+	p->splits = 1;
+	if (splits > 1) {
+		p->chunk = ((p->k - 1) / splits / DVTI_MM_CHUNK + 1) * DVTI_MM_CHUNK;
+		p->splits = (p->k - 1) / p->chunk + 1;
+	}
+	p->jobs = p->row_tiles * p->col_tiles * p->splits * p->batches;
+}
+
+/* A full round of the GPU takes the
+   time of one tile plus the cost of starting it. Partial results are written and read again, by one
+   more kernel. */
+DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
+								const dvti_cuda_mm_tile *tiles, int n, int64_t most, double write,
+								int64_t *splits, double *best) {
+	const dvti_kmatmul *p = &plan->args;
+	const double processors = dvti_cuda_physical_of(gpu)->processors;
+	const double results = (double)p->n * (double)p->m * (double)p->batches;
+	int kind = 0, i;
+	*best = -1;
+	*splits = 1;
+	for (i = 0; i < n; i++) {
+		double jobs = (double)((p->n - 1) / tiles[i].rows + 1) *
+					  (double)((p->m - 1) / tiles[i].cols + 1) * (double)p->batches;
+		double area = (double)tiles[i].rows * (double)tiles[i].cols / tiles[i].rate;
+		int64_t pieces;
+		for (pieces = 1; pieces == 1 || (pieces <= most && p->k / pieces >= 4 * DVTI_MM_CHUNK);
+			 pieces *= 2) {
+			double depth = (double)p->k / (double)pieces + DVTI_MM_CHUNK;
+			double rounds = ceil(jobs * (double)pieces / processors);
+			double time = rounds * area * depth;
+			if (pieces > 1)
+				time += (double)pieces * results * write / processors + 6000 * write;
+			if (pieces > 1 && jobs * (double)pieces > 4 * processors)
+				break;
+			if (*best < 0 || time < *best) {
+				*best = time;
+				kind = i;
+				*splits = pieces;
+			}
+		}
+	}
+	return kind;
+}
+
+/* Returns how a kernel of tiles reads the operand: DVTI_MM_ flags. `copied`: elements are copied
+   unchanged. Then an operand that is transposed is copied element by element, and may have any
+   alignment. */
+static int dvti_cuda_mm_lies(const dvti_cuda_mm_side *side, bool copied, int64_t group) {
+	const bool along_k = llabs(side->k_stride) < llabs(side->line_stride);
+	const bool wide = (along_k && copied && side->k_stride == 1) ||
+					  (dvti_cuda_mm_packed(side, along_k, group) &&
+					   (along_k ? side->k : side->lines) % group == 0);
+	return (along_k ? DVTI_MM_ALONG_K : 0) | (wide ? DVTI_MM_WIDE : 0);
+}
+
+/* whole: k is not split. */
+static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype,
+							   bool whole) {
+	const int64_t group = 16 / dvti_cuda_mm_bytes(dtype);
+	const dvti_cuda_mm_tile tiles[] = {
+		{32, 32, 0.35}, {64, 64, 0.7}, {128, group == 4 ? 128 : 64, 1}};
+	const dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
+	const dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
+	const bool copied =
+		dvti_cuda_physical_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
+	int64_t splits;
+	int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), whole ? 1 : INT64_MAX, 16,
+								   &splits, &plan->time);
+	int a_lies, b_lies;
+	dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
+	a_lies = dvti_cuda_mm_lies(&a, copied, group);
+	b_lies = dvti_cuda_mm_lies(&b, copied, group);
+	plan->args.a_lies = a_lies;
+	plan->args.b_lies = b_lies;
+	plan->program.variant =
+		dvti_cuda_mm_variant(dtype, kind, false, kind == DVTI_MM_SMALL ? 0 : a_lies | b_lies << 2);
+	/* The address must be aligned even if nothing is copied. The stride of an axis that is never
+       stepped along may be anything. */
+	if (plan->args.k == 1)
+		plan->args.a_k = plan->args.b_k = 0;
+	plan->entry = "dvti_matmul_tiles";
+	plan->threads = kind == DVTI_MM_SMALL ? 64 : kind == DVTI_MM_MEDIUM ? 128 : 256;
+}
+
+/* Chooses one warp per element where that fills the GPU, else eight; k is split where even that
+   does not. */
+static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
+	const int64_t group = 16 / dvti_cuda_mm_bytes(dtype),
+				  full = 4 * dvti_cuda_physical_of(gpu)->processors;
+	dvti_kmatmul *p = &plan->args;
+	dvti_cuda_mm_side x = dvti_cuda_mm_side_of(plan, dtype, false);
+	dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
+	bool wide = p->k % group == 0 && dvti_cuda_mm_packed(&x, true, group) &&
+				dvti_cuda_mm_packed(&w, true, group);
+	int64_t blocks = p->m * p->batches;
+	p->team = p->k < 1024 || blocks / 8 >= full ? 1 : 8;
+	blocks = blocks * p->team / 8 + 1;
+	dvti_cuda_mm_divide(plan, 1, 8 / p->team, DVTI_MIN(DVTI_MIN(full / blocks, p->k / 8192), 1024));
+	plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_ROWS, wide, 0);
+	plan->entry = "dvti_matmul_rows";
+	plan->threads = 256;
+}
+
+static void dvti_cuda_mm_columns(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
+	const int64_t group = 16 / dvti_cuda_mm_bytes(dtype),
+				  full = 4 * dvti_cuda_physical_of(gpu)->processors;
+	dvti_kmatmul *p = &plan->args;
+	dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
+	bool wide = p->m % group == 0 && dvti_cuda_mm_packed(&w, false, group);
+	int64_t blocks = ((p->m - 1) / (32 * group) + 1) * p->batches;
+	dvti_cuda_mm_divide(plan, 1, 32 * group, DVTI_MIN(full / blocks, p->k / 256));
+	plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_COLUMNS, wide, 0);
+	plan->entry = "dvti_matmul_columns";
+	plan->threads = 256;
+}
+
+/* ---- the plan ---- */
+static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+							  dvti_cuda_mm *plan) {
+	const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
+	dvti_kmatmul *p = &plan->args;
+	int last = out->ndim - 1;
+	dvti_clear(plan, sizeof *plan);
+	plan->program = DVTI_CUDA_PROGRAM(matmul);
+	plan->partial = dvti_cuda_mm_bytes(out->dtype);
+	p->a = a->data;
+	p->b = b->data;
+	p->out = out->data;
+	p->n = out->dim[last - 1];
+	p->m = out->dim[last];
+	p->k = a->dim[last];
+	p->a_row = a->stride[last - 1];
+	p->a_k = a->stride[last];
+	p->b_k = b->stride[last - 1];
+	p->b_col = b->stride[last];
+	p->bias = launch->epilogue.bias.data;
+	p->bias_step = 1;
+	p->mask = launch->epilogue.mask;
+	p->relu = launch->epilogue.activation == DVTI_RELU;
+	dvti_cuda_mm_batch(launch, p);
+	dvti_cuda_mm_swap(p);
+	if (p->n == 1 && p->k > 0 && (p->m == 1 || llabs(p->b_k) < llabs(p->b_col)))
+		dvti_cuda_mm_rows(gpu, plan, out->dtype);
+	else if (p->n == 1 && p->k > 0)
+		dvti_cuda_mm_columns(gpu, plan, out->dtype);
+	else {
+		if (!dvti_cuda_mma_plan(gpu, launch, plan))
+			dvti_cuda_mm_tiles(gpu, plan, out->dtype, false);
+		dvti_cuda_wgmma_repack(gpu, launch, plan);
+	}
+	p->wide = p->m % (16 / plan->partial) == 0 && (uintptr_t)p->out % 16 == 0;
+}
+
+DVTI_PLAN_FITS(dvti_cuda_mm)
+
+/* Returns the bytes of partial results, a multiple of 256. */
+static int64_t dvti_cuda_mm_partial_bytes(const dvti_cuda_mm *plan) {
+	const dvti_kmatmul *p = &plan->args;
+	if (p->splits == 1)
+		return 0;
+	return (p->splits * p->batches * p->n * p->m * plan->partial + 255) / 256 * 256;
+}
+
+DVTI_FN int64_t dvti_cuda_plan_matmul(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+	dvti_cuda_mm *plan = (dvti_cuda_mm *)(void *)&launch->plan;
+	if (dvti_cuda_view_size(&launch->out[0]) == 0)
+		return 0;
+	dvti_cuda_mm_plan(gpu, launch, plan);
+	launch->spare = plan->parts > 0;
+	return dvti_cuda_mm_partial_bytes(plan) + dvti_cuda_packed_bytes(plan, launch->out[0].dtype);
+}
+
+static dvt_status dvti_cuda_mm_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+									 const dvti_cuda_mm *plan) {
+	dvti_cuda_grid grid;
+	if (plan->program.family == DVTI_CUDA_FAMILY_matmul_wgmma)
+		return dvti_cuda_wgmma_start(gpu, launch, plan);
+	grid.y = (plan->args.jobs - 1) / INT32_MAX + 1;
+	grid.x = (plan->args.jobs - 1) / grid.y + 1;
+	grid.z = 1;
+	grid.threads = plan->threads;
+	grid.shared = plan->shared;
+	return dvti_cuda_start(gpu, launch, &plan->program, plan->entry, grid, &plan->args,
+						   sizeof plan->args);
+}
+
+DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const dvti_cuda_mm *planned = (const dvti_cuda_mm *)(const void *)&launch->plan;
+	const dvt_dtype dtype = launch->out[0].dtype;
+	dvti_cuda_mm plan;
+	dvt_status status;
+	if (!launch->workspace) /* neither partial results nor copies */
+		return dvti_cuda_mm_start(gpu, launch, planned);
+	plan = *planned;
+	plan.args.partial = launch->workspace;
+	if (plan.parts)
+		plan.copies = (const char *)launch->workspace + dvti_cuda_mm_partial_bytes(&plan);
+	if (plan.parts == 2)
+		plan.args.special = (const unsigned *)(const void *)plan.copies;
+	status = dvti_cuda_mm_start(gpu, launch, &plan);
+	if (status == DVT_OK && plan.args.splits > 1) {
+		dvti_cuda_program sum = DVTI_CUDA_PROGRAM(matmul);
+		sum.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_SUM, false, 0);
+		status =
+			dvti_cuda_start(gpu, launch, &sum, "dvti_matmul_sum",
+							dvti_cuda_grid_for(gpu, dvti_cuda_view_size(&launch->out[0]), 256, 1),
+							&plan.args, sizeof plan.args);
+	}
+	if (status == DVT_OK && plan.args.special) { /* computes what cannot be split into parts */
+		plan.program = DVTI_CUDA_PROGRAM(matmul);
+		plan.shared = 0;
+		dvti_cuda_mm_tiles(gpu, &plan, dtype, true);
+		status = dvti_cuda_mm_start(gpu, launch, &plan);
+	}
+	return status;
+}
+/* ==== end cuda_matmul.c ==== */
+/* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
+/* Reductions: kernel reduce (kernels/reduce.cu). The geometry depends on shape, strides and dtype
+   alone, so every GPU gives the same bits. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/launch/cuda_reduce.c"
+#endif
+
+#define DVTI_CUDA_BLOCKS 4096 /* enough blocks to keep a large GPU busy to the end */
+
+typedef struct dvti_cuda_reduction {
+	dvti_kreduce args;
+	int64_t tiles, join_lanes;
+	bool columns, split, wide;
+} dvti_cuda_reduction;
+
+typedef enum dvti_cuda_reduce_kernel {
+	DVTI_CUDA_REDUCE_ROWS,
+	DVTI_CUDA_REDUCE_COLUMNS,
+	DVTI_CUDA_REDUCE_CHUNKS /* shared by the others */
+} dvti_cuda_reduce_kernel;
+
+/* ---- geometry ---- */
+/* Returns whether all groups of 16 bytes are contiguous and aligned, for every result. */
+static bool dvti_cuda_reduce_vector(const dvti_kreduce *args, int64_t each) {
+	const dvti_kview *kept = &args->kept, *reduced = &args->reduced;
+	int last = (int)reduced->ndim - 1, i;
+	bool good = reduced->stride[last] == 1 && (uintptr_t)kept->data % 16 == 0;
+	for (i = 0; i < (int)kept->ndim; i++)
+		good = good && kept->stride[i] % each == 0;
+	for (i = 0; i < last; i++)
+		good = good && reduced->stride[i] % each == 0;
+	return good && (last == 0 || reduced->dim[last] % each == 0);
+}
+
+/* Splits results into chunks, multiples of `step`, where that makes more blocks and each chunk
+   still has enough work. */
+static void dvti_cuda_reduce_cut(dvti_cuda_reduction *r, int64_t step) {
+	dvti_kreduce *args = &r->args;
+	int64_t chunks = DVTI_MIN(args->n_reduced / (4 * step), DVTI_CUDA_BLOCKS / r->tiles);
+	args->chunk = args->n_reduced;
+	args->n_chunks = 1;
+	if (chunks >= 2) {
+		args->chunk = ((args->n_reduced - 1) / (chunks * step) + 1) * step;
+		args->n_chunks = (args->n_reduced - 1) / args->chunk + 1;
+	}
+	r->split = args->n_chunks > 1;
+	r->join_lanes = args->n_chunks > 128 ? 256 : 32;
+}
+
+static void dvti_cuda_reduce_shape(dvti_cuda_reduction *r, int64_t each) {
+	dvti_kreduce *args = &r->args;
+	const dvti_kview *kept = &args->kept, *reduced = &args->reduced;
+	int64_t inner = kept->stride[kept->ndim - 1], depth = reduced->stride[reduced->ndim - 1];
+	int64_t rows;
+	r->columns = kept->dim[kept->ndim - 1] > 1 && args->n_reduced > 1 &&
+				 dvti_cuda_distance(inner) < dvti_cuda_distance(depth);
+	if (r->columns) {
+		rows = DVTI_MIN(dvti_cuda_power(args->n_reduced / 8 + 1), 8);
+		args->lanes = DVTI_MIN(dvti_cuda_power(args->n_kept), 256 / rows);
+		r->tiles = (args->n_kept - 1) / args->lanes + 1;
+		dvti_cuda_reduce_cut(r, 256 / args->lanes * 8);
+		return;
+	}
+	args->lanes = DVTI_MIN(dvti_cuda_power((args->n_reduced - 1) / each + 1), 32);
+	if (args->n_reduced >= (args->n_kept > 2048 ? 256 : 32) * each * 4)
+		args->lanes = 256;
+	r->tiles = (args->n_kept - 1) / (256 / args->lanes) + 1;
+	dvti_cuda_reduce_cut(r, args->lanes == 256 ? 256 * each * 4 : INT32_MAX);
+	args->vector = dvti_cuda_reduce_vector(args, each);
+}
+
+static void dvti_cuda_reduce_plan_of(const dvti_launch *launch, dvti_cuda_reduction *r) {
+	const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* positions past the end still fit */
+	dvti_kreduce *args = &r->args;
+	dvti_kview none;
+	int kept = (int)launch->i[0], i;
+	bool sorts = dvti_reduce_row_of(launch->op)->rule != DVTI_RESULT_PLACE; /* axes, by stride */
+	dvti_clear(r, sizeof *r);
+	dvti_cuda_view(&args->out, &launch->out[0]);
+	args->kept.data = args->reduced.data = launch->in[0].data;
+	args->kept.ndim = kept;
+	args->reduced.ndim = launch->in[0].ndim - kept;
+	args->n_kept = args->n_reduced = 1;
+	for (i = 0; i < kept; i++) {
+		args->kept.dim[i] = launch->in[0].dim[i];
+		args->kept.stride[i] = launch->in[0].stride[i];
+		args->n_kept *= args->kept.dim[i];
+	}
+	for (i = 0; i < (int)args->reduced.ndim; i++) {
+		args->reduced.dim[i] = launch->in[0].dim[kept + i];
+		args->reduced.stride[i] = launch->in[0].stride[kept + i];
+		args->n_reduced *= args->reduced.dim[i];
+	}
+	args->count = launch->f[0];
+	dvti_cuda_simplify_axes(&args->kept, &args->out, true);
+	none = args->reduced;
+	dvti_cuda_simplify_axes(&args->reduced, &none, sorts);
+	r->wide = dvti_cuda_reach(&args->kept) + dvti_cuda_reach(&args->reduced) > narrow ||
+			  DVTI_MAX(args->n_kept, args->n_reduced) > narrow;
+	dvti_cuda_reduce_shape(r, 16 / dvt_dtype_size(launch->in[0].dtype));
+	args->items = r->tiles * args->n_chunks;
+}
+
+/* ---- the program ---- */
+/* Adds the texts of the operation's row; reduce.cu defines the functions in them. */
+static void dvti_cuda_add_row(dvti_text *text, int op) {
+	switch (op) {
+#define DVTI_ROW(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc) \
+	case DVTI_OP_##name: \
+		dvti_text_add(text, "%s", \
+					  "#define RULE RULE_" #rule "\n#define METHOD METHOD_" #method \
+					  "\n#define NONE " #none "\n#define TERM " #term "\n#define JOIN W(" #join \
+					  ")\n#define FINISH " #finish "\n"); \
+		break;
+		DVTI_REDUCE_TABLE(DVTI_ROW)
+#undef DVTI_ROW
+	default:
+		break;
+	}
+}
+
+DVTI_FN void dvti_cuda_describe_reduce(uint64_t variant, dvti_text *text) {
+	const int op = (int)(variant >> 8 & 255);
+	const dvti_reduce_row *row = dvti_reduce_row_of((dvti_op)op);
+	dvti_text_add(text, "enum { RULE_SUM, RULE_FLOAT, RULE_SAME, RULE_BOOL, RULE_PLACE };\n"
+						"enum { METHOD_ADD, METHOD_WIDE2, METHOD_WIDE4, METHOD_EXTREME, "
+						"METHOD_BITS, METHOD_LOGSUMEXP };\n");
+	dvti_text_add(text, "#define D %d\n#define OUT %d\n", (int)(variant & 15),
+				  (int)(variant >> 4 & 15));
+	dvti_cuda_add_row(text, op);
+	dvti_text_add(text, "#define SMALLEST %d\n", row->join == DVTI_JOIN_smaller);
+	dvti_text_add(text,
+				  "#define ROWS 0\n#define COLUMNS 1\n"
+				  "#define CHUNKS 2\n#define KERNEL %d\n#define WIDE %d\n",
+				  (int)(variant >> 16 & 3), (int)(variant >> 18 & 1));
+	if (row->method == DVTI_METHOD_LOGSUMEXP)
+		dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
+}
+
+static dvti_cuda_grid dvti_cuda_reduce_grid(int64_t items) {
+	dvti_cuda_grid grid;
+	grid.x = DVTI_MIN(items, INT32_MAX);
+	grid.y = grid.z = 1;
+	grid.threads = 256;
+	grid.shared = 0;
+	return grid;
+}
+
+static dvt_status dvti_cuda_reduce_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										 const dvti_kreduce *args, bool wide,
+										 dvti_cuda_reduce_kernel kernel) {
+	static const char *const entry[] = {"dvti_reduce_rows", "dvti_reduce_columns",
+										"dvti_reduce_chunks"};
+	dvti_cuda_program program = DVTI_CUDA_PROGRAM(reduce);
+	program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
+					  (uint64_t)launch->op << 8 | (uint64_t)kernel << 16 | (uint64_t)wide << 18;
+	return dvti_cuda_start(gpu, launch, &program, entry[kernel], dvti_cuda_reduce_grid(args->items),
+						   args, sizeof *args);
+}
+
+DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const dvti_cuda_reduction *r = (const dvti_cuda_reduction *)(const void *)&launch->plan;
+	const dvti_cuda_reduce_kernel kernel =
+		r->columns ? DVTI_CUDA_REDUCE_COLUMNS : DVTI_CUDA_REDUCE_ROWS;
+	dvti_kreduce args;
+	dvt_status status;
+	if (!r->split)
+		return dvti_cuda_reduce_start(gpu, launch, &r->args, r->wide, kernel);
+	args = r->args;
+	args.partial = launch->workspace;
+	status = dvti_cuda_reduce_start(gpu, launch, &args, r->wide, kernel);
+	if (status != DVT_OK)
+		return status;
+	args.lanes = r->join_lanes;
+	args.items = (args.n_kept - 1) / (256 / args.lanes) + 1;
+	return dvti_cuda_reduce_start(gpu, launch, &args, r->wide, DVTI_CUDA_REDUCE_CHUNKS);
+}
+
+DVTI_PLAN_FITS(dvti_cuda_reduction)
+
+DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+	dvti_cuda_reduction *r = (dvti_cuda_reduction *)(void *)&launch->plan;
+	(void)gpu;
+	if (dvti_cuda_view_size(&launch->out[0]) == 0)
+		return 0;
+	dvti_cuda_reduce_plan_of(launch, r);
+	return r->split ? r->args.n_kept * r->args.n_chunks * 16 : 0;
+}
+
+/* ---- sums of parts ---- */
+/* Describes the sum of `parts` arrays, one after another in the workspace, as a launch. */
+static dvti_launch dvti_cuda_part_sums_of(const dvti_launch *launch, dvt_dtype dtype,
+										  int64_t parts) {
+	const int64_t size = dvti_cuda_view_size(&launch->out[0]);
+	dvti_launch sum = *launch;
+	sum.op = DVTI_OP_sum;
+	sum.n_in = sum.n_out = 1;
+	sum.i[0] = 1;
+	sum.f[0] = (double)parts;
+	sum.in[0].data = launch->workspace;
+	sum.in[0].dtype = dtype;
+	sum.in[0].ndim = 2;
+	sum.in[0].dim[0] = sum.in[0].stride[1] = sum.out[0].dim[0] = size;
+	sum.in[0].dim[1] = parts;
+	sum.in[0].stride[0] = sum.out[0].stride[0] = 1;
+	sum.out[0].ndim = 1;
+	return sum;
+}
+
+static int64_t dvti_cuda_part_bytes(const dvti_launch *launch, dvt_dtype dtype, int64_t parts) {
+	return (parts * dvti_cuda_view_size(&launch->out[0]) * dvt_dtype_size(dtype) + 15) / 16 * 16;
+}
+
+DVTI_FN int64_t dvti_cuda_plan_part_sums(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										 dvt_dtype dtype, int64_t parts) {
+	dvti_launch sum = dvti_cuda_part_sums_of(launch, dtype, parts);
+	return dvti_cuda_part_bytes(launch, dtype, parts) + dvti_cuda_plan_reduce(gpu, &sum);
+}
+
+DVTI_FN dvt_status dvti_cuda_part_sums(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+									   dvt_dtype dtype, int64_t parts) {
+	dvti_launch sum = dvti_cuda_part_sums_of(launch, dtype, parts);
+	sum.workspace = (char *)launch->workspace + dvti_cuda_part_bytes(launch, dtype, parts);
+	dvti_cuda_plan_reduce(gpu, &sum);
+	return dvti_cuda_reduce(gpu, &sum);
+}
+
+#undef DVTI_CUDA_BLOCKS
+/* ==== end cuda_reduce.c ==== */
+/* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
+/* Softmax along the last axis, and cross-entropy: kernels softmax and cross_entropy
+   (kernels/softmax.cu).
+
+   Variant, from the lowest bit: 4 dtype of the input, 4 of the result, 6 PER, 1 each LOGARITHM,
+   COLUMNS, LONG, WIDE, GRADIENT, 4 dtype of labels + 1, 1 PARTS. */
+#ifdef DEVTENSOR_LINES
+#line 6 "src/3_cuda/launch/cuda_softmax.c"
+#endif
+
+#define DVTI_CUDA_PAIR 32768 /* longest row of which two per multiprocessor fit in L2 */
+
+/* Long rows are cut into parts where there are fewer blocks than fill a GPU; then into at most so
+   many that there are twice as many blocks. */
+#define DVTI_CUDA_SOFTMAX_BLOCKS 512
+#define DVTI_CUDA_SOFTMAX_PARTS 64
+#define DVTI_CUDA_SOFTMAX_PER 16 /* elements per thread, 2048 per block */
+
+typedef struct dvti_cuda_softmax_plan {
+	dvti_ksoftmax args;
+	dvti_cuda_grid grid;
+	bool columns, in_registers, wide; /* in_registers: a row fits in its threads' registers */
+	int per;                          /* elements per thread */
+} dvti_cuda_softmax_plan;
+
+/* Returns whether groups of 16 bytes can be read and written with one access. */
+static bool dvti_cuda_softmax_vector(const dvti_view *in, const dvti_view *out,
+									 const dvti_ksoftmax *args) {
+	int64_t each = 16 / dvt_dtype_size(out->dtype);
+	int i;
+	bool good = in->dtype == out->dtype && args->n % each == 0 && args->in_step == 1 &&
+				args->out_step == 1 && (uintptr_t)args->in.data % 16 == 0 &&
+				(uintptr_t)args->out.data % 16 == 0;
+	for (i = 0; i < (int)args->in.ndim; i++)
+		good = good && args->in.stride[i] % each == 0 && args->out.stride[i] % each == 0;
+	return good;
+}
+
+/* Sets threads per row and elements per thread for interleaved rows. */
+static void dvti_cuda_softmax_columns(dvti_cuda_softmax_plan *plan, int64_t most) {
+	dvti_ksoftmax *args = &plan->args;
+	plan->per = (int)(args->n <= 64 ? 8 : DVTI_MIN(most, 32));
+	args->lanes = args->n <= 8 ? 1 : 8;
+	if (args->rows < 256 / args->lanes)
+		args->lanes = 256 / dvti_cuda_power(args->rows);
+	plan->in_registers = args->n <= args->lanes * plan->per;
+	plan->grid.threads = 256;
+}
+
+static void dvti_cuda_softmax_rows(dvti_cuda_softmax_plan *plan, int64_t each, int64_t most) {
+	dvti_ksoftmax *args = &plan->args;
+	plan->per = (int)(args->n <= 256 ? 8 : most);
+	plan->in_registers = args->n <= 512 * most;
+	if (args->n <= 32 * plan->per)
+		args->lanes = DVTI_MIN(dvti_cuda_power((args->n - 1) / DVTI_MAX(each, 4) + 1), 32);
+	else
+		args->lanes = args->n <= 256 * most ? 256 : 512;
+	plan->grid.threads = (int)DVTI_MAX(args->lanes, 256);
+}
+
+static void dvti_cuda_softmax_cut(dvti_cuda_softmax_plan *plan) {
+	dvti_ksoftmax *args = &plan->args;
+	int64_t tile, tiles, most;
+	plan->per = DVTI_CUDA_SOFTMAX_PER;
+	if (!plan->columns)
+		args->lanes = plan->grid.threads = 128;
+	tile = args->lanes * plan->per;
+	tiles = (args->n - 1) / tile + 1;
+	most = DVTI_MIN((2 * DVTI_CUDA_SOFTMAX_BLOCKS - 1) / args->groups + 1, DVTI_CUDA_SOFTMAX_PARTS);
+	args->part = ((tiles - 1) / most + 1) * tile;
+	args->parts = (args->n - 1) / args->part + 1;
+	plan->grid.x = args->groups * args->parts;
+}
+
+DVTI_PLAN_FITS(dvti_cuda_softmax_plan)
+
+static void dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu, const dvti_view *in,
+									  const dvti_view *out, dvti_cuda_softmax_plan *plan) {
+	const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* positions past the end still fit */
+	dvti_ksoftmax *args = &plan->args;
+	int last = in->ndim - 1, i;
+	bool doubles = in->dtype == DVT_F64 || !dvt_dtype_is_float(in->dtype);
+	int64_t each, most = doubles ? 16 : 32; /* elements that fit in 128 registers */
+	dvti_clear(plan, sizeof *plan);
+	dvti_cuda_view(&args->in, in);
+	dvti_cuda_view(&args->out, out);
+	args->n = args->in.dim[last];
+	args->in_step = args->in.stride[last];
+	args->out_step = args->out.stride[last];
+	args->in.ndim = args->out.ndim = last;
+	args->rows = 1;
+	for (i = 0; i < last; i++)
+		args->rows *= args->in.dim[i];
+	dvti_cuda_simplify_axes(&args->in, &args->out, true);
+	args->vector = dvti_cuda_softmax_vector(in, out, args);
+	each = args->vector ? 16 / dvt_dtype_size(out->dtype) : 1;
+	last = (int)args->in.ndim - 1;
+	plan->columns = args->in.dim[last] > 1 && args->n > 1 &&
+					dvti_cuda_distance(args->in.stride[last]) < dvti_cuda_distance(args->in_step);
+	plan->wide =
+		dvti_cuda_reach(&args->in) + args->n * dvti_cuda_distance(args->in_step) > narrow ||
+		dvti_cuda_reach(&args->out) + args->n * dvti_cuda_distance(args->out_step) > narrow;
+	if (plan->columns)
+		dvti_cuda_softmax_columns(plan, most);
+	else
+		dvti_cuda_softmax_rows(plan, each, most);
+	args->groups = (args->rows - 1) / (plan->grid.threads / args->lanes) + 1;
+	args->parts = 1;
+	plan->grid.x = DVTI_MIN(args->groups, INT32_MAX);
+	if (!plan->in_registers && args->groups < DVTI_CUDA_SOFTMAX_BLOCKS)
+		dvti_cuda_softmax_cut(plan);
+	else if (!plan->in_registers && !plan->columns) /* rows in progress stay in L2 */
+		plan->grid.x = DVTI_MIN(args->groups, (int64_t)dvti_cuda_physical_of(gpu)->processors *
+												  (args->n <= DVTI_CUDA_PAIR ? 2 : 1));
+	plan->grid.y = plan->grid.z = 1;
+}
+
+DVTI_FN void dvti_cuda_describe_softmax(uint64_t variant, dvti_text *text) {
+	const bool gradient = (variant >> 18 & 1) != 0;
+	dvti_text_add(text, "#define D %d\n#define OUT %d\n#define PER %d\n", (int)(variant & 15),
+				  (int)(variant >> 4 & 15), (int)(variant >> 8 & 63));
+	dvti_text_add(text,
+				  "#define LOGARITHM %d\n#define COLUMNS %d\n#define LONG %d\n#define WIDE %d\n",
+				  (int)(variant >> 14 & 1), (int)(variant >> 15 & 1), (int)(variant >> 16 & 1),
+				  (int)(variant >> 17 & 1));
+	dvti_text_add(text, "#define GRADIENT %d\n#define LABEL %d\n#define PARTS %d\n", gradient,
+				  (int)(variant >> 19 & 15) - 1, (int)(variant >> 23 & 1));
+	if (gradient)
+		dvti_cuda_add_functions(text, "exp.inl");
+	else
+		dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
+}
+
+static dvti_cuda_program dvti_cuda_softmax_program(const dvti_cuda_softmax_plan *plan, dvt_dtype in,
+												   dvt_dtype out, bool logarithm) {
+	dvti_cuda_program program = DVTI_CUDA_PROGRAM(softmax);
+	program.variant = (uint64_t)in | (uint64_t)out << 4 | (uint64_t)plan->per << 8 |
+					  (uint64_t)logarithm << 14 | (uint64_t)plan->columns << 15 |
+					  (uint64_t)(!plan->in_registers && plan->args.parts == 1) << 16 |
+					  (uint64_t)plan->wide << 17 | (uint64_t)(plan->args.parts > 1) << 23;
+	return program;
+}
+
+DVTI_FN int64_t dvti_cuda_plan_softmax(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
+	dvti_cuda_softmax_plan *plan = (dvti_cuda_softmax_plan *)(void *)&launch->plan;
+	if (launch->op == DVTI_OP_cross_entropy_data)
+		return 0;
+	dvti_cuda_softmax_plan_of(gpu, &launch->in[0], &launch->out[launch->n_out - 1], plan);
+	if (launch->op == DVTI_OP_cross_entropy) {
+		plan->args.label = launch->in[1].data;
+		plan->args.loss = launch->out[0].data;
+	}
+	return plan->args.parts > 1 ? plan->args.rows * plan->args.parts * 16 : 0;
+}
+
+/* Starts the one kernel, or the two that compute parts. */
+static dvt_status dvti_cuda_softmax_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
+										  const dvti_cuda_softmax_plan *plan,
+										  dvti_cuda_program program) {
+	dvti_ksoftmax args;
+	dvt_status status;
+	if (plan->args.parts == 1)
+		return dvti_cuda_start(gpu, launch, &program, "dvti_softmax", plan->grid, &plan->args,
+							   sizeof plan->args);
+	args = plan->args;
+	args.partial = launch->workspace;
+	status = dvti_cuda_start(gpu, launch, &program, "dvti_softmax_parts", plan->grid, &args,
+							 sizeof args);
+	if (status != DVT_OK)
+		return status;
+	return dvti_cuda_start(gpu, launch, &program, "dvti_softmax_finish", plan->grid, &args,
+						   sizeof args);
+}
+
+DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const dvti_cuda_softmax_plan *plan =
+		(const dvti_cuda_softmax_plan *)(const void *)&launch->plan;
+	return dvti_cuda_softmax_start(gpu, launch, plan,
+								   dvti_cuda_softmax_program(plan, launch->in[0].dtype,
+															 launch->out[0].dtype,
+															 launch->op == DVTI_OP_log_softmax));
+}
+
+/* ---- cross-entropy ---- */
+static dvt_status dvti_cuda_entropy_gradient(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const dvti_view *out = &launch->out[0];
+	const int64_t size = dvti_cuda_view_size(out);
+	dvti_cuda_program program = DVTI_CUDA_PROGRAM(softmax);
+	dvti_ksoftmax args;
+	dvti_clear(&args, sizeof args);
+	args.n = out->dim[out->ndim - 1];
+	args.rows = size / args.n;
+	args.in.data = launch->in[2].data;
+	args.out.data = out->data;
+	args.g = launch->in[0].data;
+	args.label = launch->in[1].data;
+	program.variant = (uint64_t)out->dtype | (uint64_t)out->dtype << 4 | (uint64_t)1 << 18 |
+					  (uint64_t)(size >= (int64_t)1 << 30) << 17 |
+					  (uint64_t)(launch->in[1].dtype + 1) << 19;
+	return dvti_cuda_start(gpu, launch, &program, "dvti_cross_entropy_gradient",
+						   dvti_cuda_grid_for(gpu, size, 256, 1), &args, sizeof args);
+}
+
+DVTI_FN dvt_status dvti_cuda_cross_entropy(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
+	const dvti_cuda_softmax_plan *plan =
+		(const dvti_cuda_softmax_plan *)(const void *)&launch->plan;
+	dvti_cuda_program program;
+	if (launch->op == DVTI_OP_cross_entropy_data)
+		return dvti_cuda_entropy_gradient(gpu, launch);
+	program = dvti_cuda_softmax_program(plan, launch->in[0].dtype, launch->out[1].dtype, true);
+	program.variant |= (uint64_t)(launch->in[1].dtype + 1) << 19;
+	return dvti_cuda_softmax_start(gpu, launch, plan, program);
+}
+
+#undef DVTI_CUDA_PAIR
+#undef DVTI_CUDA_SOFTMAX_BLOCKS
+#undef DVTI_CUDA_SOFTMAX_PARTS
+#undef DVTI_CUDA_SOFTMAX_PER
+/* ==== end cuda_softmax.c ==== */
+/* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
+/* The functions of 2_core/dvt_backend.h for a GPU: memory, launches, waiting. Copies are in
+   device/. */
+#ifdef DEVTENSOR_LINES
+#line 3 "src/3_cuda/dvt_cuda_backend.c"
+#endif
+
+/* ---- memory ---- */
+/* Allocates when the GPU is full: frees the cached memory of this gpu(i), then of others on the
+   same physical GPU. */
+static dvti_cuda_block *dvti_cuda_take_after_trim(dvti_cuda_gpu *gpu, int64_t bytes,
+												  dvti_cu_result *result) {
+	dvti_cuda_block *block = dvti_cuda_take(&gpu->memory, bytes, result);
+	if (block || *result != DVTI_CU_OUT_OF_MEMORY)
+		return block;
+	*result = dvti_cuda_drain(gpu);
+	if (*result != DVTI_CU_OK)
+		return NULL;
+	dvti_cuda_trim(&gpu->memory);
+	block = dvti_cuda_take(&gpu->memory, bytes, result);
+	if (block || *result != DVTI_CU_OUT_OF_MEMORY)
+		return block;
+	dvti_mutex_unlock(&gpu->lock); /* never holds two gpus' locks */
+	dvti_cuda_trim_others(gpu);
+	dvti_mutex_lock(&gpu->lock);
+	return dvti_cuda_take(&gpu->memory, bytes, result);
+}
+
+static dvt_status dvti_cuda_full(dvti_cuda_gpu *gpu, const char *function, int64_t bytes) {
+	size_t available = 0, total = 0;
+	dvti_cuda()->cuMemGetInfo_v2(&available, &total);
+	return dvti_fail(
+		DVT_ERR_DEVICE_MEMORY,
+		"%s: %lld bytes wanted%s on %s, where %lld are in use by arrays, %lld are cached "
+		"in blocks of at most %lld, and the GPU has %lld of %lld free; free arrays "
+		"there, use a smaller batch, or another device",
+		function, (long long)bytes, dvti_wanted_text(), dvt_ctx_name(gpu->ctx),
+		(long long)dvti_atomic_load(&gpu->device->used),
+		(long long)(gpu->memory.reserved - dvti_atomic_load(&gpu->device->used)),
+		(long long)dvti_cuda_largest_free(&gpu->memory), (long long)available, (long long)total);
+}
+
+static dvt_status dvti_cuda_over_limit(dvti_device *device, const char *function, int64_t bytes) {
+	return dvti_fail(DVT_ERR_DEVICE_MEMORY,
+					 "%s: %lld bytes wanted%s on %s, where %lld of %lld are in use; free arrays "
+					 "there, use a smaller batch, or another device",
+					 function, (long long)bytes, dvti_wanted_text(), dvt_ctx_name(device->ctx),
+					 (long long)dvti_atomic_load(&device->used),
+					 (long long)dvti_atomic_load(&device->limit));
+}
+
+/* Returns a block of new memory, or NULL with the error set. */
+static DVTI_RARE dvti_cuda_block *dvti_cuda_new_block(dvti_cuda_gpu *gpu, const char *function,
+													  int64_t bytes) {
+	dvti_cuda_block *block = NULL;
+	bool pushed;
+	dvti_cu_result result = dvti_cuda_enter(gpu->physical, &pushed);
+	if (result != DVTI_CU_OK) {
+		dvti_cuda_failed(gpu, function, "cuCtxPushCurrent_v2", result);
+		return NULL;
+	}
+	block = dvti_cuda_take_after_trim(gpu, bytes, &result);
+	if (!block && result == DVTI_CU_OUT_OF_MEMORY)
+		dvti_cuda_full(gpu, function, bytes);
+	else if (!block && result != DVTI_CU_OK)
+		dvti_cuda_failed(gpu, function, "cuMemAlloc_v2", result);
+	else if (!block)
+		dvti_fail_memory(function, (int64_t)sizeof *block);
+	dvti_cuda_leave(pushed);
+	return block;
+}
+
+static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *function, int64_t bytes,
+										  void **out) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cuda_block *block;
+	int64_t used, limit = dvti_atomic_load(&device->limit);
+	if (limit && bytes > limit - dvti_atomic_load(&device->used))
+		return dvti_cuda_over_limit(device, function, bytes);
+	block = dvti_cuda_take_free(&gpu->memory, bytes);
+	if (!block)
+		block = dvti_cuda_new_block(gpu, function, bytes);
+	if (!block)
+		return dvti_failure();
+	dvti_atomic_bump(&device->used, bytes); /* with the lock held, as always */
+	used = dvti_atomic_load(&device->used);
+	if (used > dvti_atomic_load(&device->peak))
+		dvti_atomic_store(&device->peak, used);
+	dvti_cuda_note_fresh(gpu, block);
+	*out = block->at;
+	return DVT_OK;
+}
+
+static dvt_status dvti_cuda_acquire(dvti_device *device, const char *function, int64_t bytes,
+									void **out) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvt_status status;
+	if (!dvti_cuda_lock(gpu, function))
+		return dvti_failure();
+	status = dvti_cuda_acquire_block(device, function, bytes, out);
+	dvti_mutex_unlock(&gpu->lock);
+	return status;
+}
+
+/* Releases memory. Also called for a lost GPU, in a forked child and during exit, where it makes no
+   driver calls. */
+static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cuda_block *block;
+	bool pushed = false;
+	if (gpu->process != dvti_process_id())
+		return;
+	dvti_mutex_lock(&gpu->lock);
+	dvti_atomic_bump(&device->used, -bytes);
+	block = dvti_cuda_block_at(&gpu->memory, at);
+	/* Without memory that other streams use, nothing is asked of the driver. */
+	if (!gpu->physical->lost &&
+		(gpu->n_places == 0 || dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK)) {
+		dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
+								 dvti_cuda_touch(gpu, block->at, block->size, true));
+		dvti_cuda_leave(pushed);
+	}
+	/* The next mark covers work that others have queued with this memory; the last one does not. */
+	if (gpu->shared)
+		dvti_cuda_advance(gpu);
+	dvti_cuda_give(&gpu->memory, block, gpu->position);
+	dvti_mutex_unlock(&gpu->lock);
+}
+
+/* ---- memory of the caller ---- */
+static dvt_status dvti_cuda_borrow(dvti_device *device, const char *function, const void *at,
+								   int64_t bytes) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	dvt_status status;
+	bool pushed;
+	int owner = -1;
+	(void)bytes;
+	if (!dvti_cuda_begin(gpu, function, &pushed))
+		return dvti_failure();
+	result = dvti_cuda()->cuPointerGetAttribute(&owner, DVTI_CU_POINTER_DEVICE,
+												(dvti_cu_address)(uintptr_t)at);
+	if (result == DVTI_CU_INVALID_VALUE)
+		status = dvti_fail(DVT_ERR_VALUE,
+						   "%s: the data is not in memory that CUDA knows; expected memory of %s: "
+						   "use dvt_cpu() for host memory",
+						   function, dvt_ctx_name(gpu->ctx));
+	else if (result == DVTI_CU_OK && owner != gpu->physical->index)
+		status = dvti_fail(DVT_ERR_VALUE,
+						   "%s: the data is in memory of CUDA device %d; %s is device %d: use the "
+						   "context of the data's device",
+						   function, owner, dvt_ctx_name(gpu->ctx), gpu->physical->index);
+	else
+		status = dvti_cuda_failed(gpu, function, "cuPointerGetAttribute", result);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+/* Waits without the lock, as dvti_cuda_wait does, after work in other streams that uses the memory
+   has joined the compute stream. */
+static void dvti_cuda_settle_borrowed(dvti_device *device, const void *at, int64_t bytes) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	bool pushed;
+	if (!dvti_cuda_begin_quietly(gpu, &pushed))
+		return;
+	result = dvti_cuda_touch(gpu, at, bytes, true);
+	if (result == DVTI_CU_OK) {
+		dvti_mutex_unlock(&gpu->lock);
+		result = dvti_cuda_drain(gpu);
+		dvti_mutex_lock(&gpu->lock);
+	}
+	if (result == DVTI_CU_OK)
+		dvti_cuda_time_send(gpu);
+	dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", result);
+	dvti_cuda_end(gpu, pushed);
+}
+
+/* ---- work ---- */
+static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launch) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvt_status status;
+	bool pushed;
+	if (!dvti_cuda_begin(gpu, launch->name, &pushed))
+		return dvti_failure();
+	status = dvti_cuda_failed(gpu, launch->name, "cuStreamWaitEvent",
+							  dvti_cuda_touch_launch(gpu, launch));
+	if (status == DVT_OK) {
+		dvti_cuda_remember(gpu, launch->name);
+		if ((launch->custom && launch->custom->entry) || dvti_cuda_view_size(&launch->out[0]) > 0) {
+			if (dvti_listened())
+				gpu->timed = dvti_cuda_time_begin(gpu, launch->name, launch->number);
+			status = launch->kernel->cuda->run(gpu, launch);
+			if (gpu->timed)
+				dvti_cuda_time_end(gpu, gpu->timed);
+			gpu->timed = NULL;
+		}
+	}
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+/* Waits without the lock, so that other threads can queue work. */
+static dvt_status dvti_cuda_wait(dvti_device *device) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	dvti_cu_result result;
+	dvt_status status;
+	int64_t queued;
+	bool pushed;
+	if (!dvti_cuda_begin(gpu, "waiting", &pushed))
+		return dvti_failure();
+	queued = gpu->position;
+	dvti_mutex_unlock(&gpu->lock);
+	result = dvti_cuda_drain(gpu);
+	dvti_mutex_lock(&gpu->lock);
+	if (result == DVTI_CU_OK)
+		gpu->verified = DVTI_MAX(gpu->verified, queued);
+	status = dvti_cuda_failed(gpu, "waiting", "cuStreamSynchronize", result);
+	if (status == DVT_OK)
+		dvti_cuda_time_send(gpu);
+	dvti_cuda_end(gpu, pushed);
+	return status;
+}
+
+static int64_t dvti_cuda_trim_device(dvti_device *device) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	int64_t bytes = 0;
+	bool pushed;
+	if (!dvti_cuda_begin(gpu, "dvt_trim_memory", &pushed))
+		return 0;
+	if (dvti_cuda_drain(gpu) == DVTI_CU_OK)
+		bytes = dvti_cuda_trim(&gpu->memory);
+	dvti_cuda_end(gpu, pushed);
+	return bytes;
+}
+
+static void dvti_cuda_memory_stats(dvti_device *device, dvt_memory_stats *out) {
+	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
+	if (gpu->process != dvti_process_id())
+		return;
+	dvti_mutex_lock(&gpu->lock);
+	out->reserved = gpu->memory.reserved;
+	out->reserved_peak = gpu->memory.reserved_peak;
+	out->reused = gpu->memory.reused;
+	out->taken = gpu->memory.fresh;
+	dvti_mutex_unlock(&gpu->lock);
+}
+
+static bool dvti_cuda_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
+							   dvt_dtype dtype, dvti_feature feature) {
+	(void)device;
+	if (feature == DVTI_CAN_EPILOGUE)
+		return dvt_dtype_is_float(dtype) && (op == DVTI_OP_matmul || op == DVTI_OP_conv2d);
+	if (feature == DVTI_CAN_MASK)
+		return dvt_dtype_is_float(dtype) && op == DVTI_OP_matmul;
+	return (feature == DVTI_CAN_RUN || feature == DVTI_CAN_MANY || feature == DVTI_CAN_SOURCE) &&
+		   kernel->cuda->run;
+}
+
+static int64_t dvti_cuda_plan(dvti_device *device, dvti_launch *launch) {
+	const dvti_cuda_kernel *kernel = launch->kernel->cuda;
+	return kernel->plan ? kernel->plan(dvti_cuda_gpu_of(device), launch) : 0;
+}
+
+DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
+	static const dvti_backend backend = {"cuda",
+										 dvti_cuda_acquire,
+										 dvti_cuda_release,
+										 dvti_cuda_upload,
+										 dvti_cuda_download,
+										 dvti_cuda_copy_from,
+										 dvti_cuda_supports,
+										 dvti_cuda_plan,
+										 dvti_cuda_launch,
+										 dvti_cuda_wait,
+										 dvti_cuda_note,
+										 dvti_cuda_trim_device,
+										 dvti_cuda_memory_stats,
+										 dvti_cuda_can_all_reduce,
+										 dvti_cuda_all_reduce,
+										 NULL,
+										 true,
+										 dvti_cuda_borrow,
+										 dvti_cuda_settle_borrowed,
+										 dvti_cuda_process_sums,
+										 dvti_cuda_marks,
+										 dvti_cuda_page_locked,
+										 dvti_cuda_fetches};
+	return &backend;
+}
+
+static void dvti_cuda_version_text(dvti_text *text) {
+	int driver = dvti_cuda_driver_version();
+	if (driver)
+		dvti_text_add(text, ", CUDA driver: %d.%d", driver / 1000, driver % 1000 / 10);
+	else
+		dvti_text_add(text, ", CUDA driver: none");
+}
+
+DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
+	static const dvti_backend_kind kind = {"cuda",
+										   DVT_DEVICE_GPU,
+										   false,
+										   dvti_cuda_count,
+										   dvti_cuda_reason,
+										   dvti_cuda_open,
+										   dvti_cuda_close,
+										   dvti_cuda_describe,
+										   dvti_cuda_version_text,
+										   NULL,
+										   DVT_DL_CUDA};
+	return &kind;
+}
+/* ==== end dvt_cuda_backend.c ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
 /* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
    gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
@@ -40263,247 +42789,6 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 	dvti_cuda_end(gpu, pushed);
 }
 /* ==== end dvt_cuda_device.c ==== */
-/* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
-/* Errors of a GPU. Most errors belong to the call that returned them. Some end the context, such as
-   an illegal access by a kernel, or a GPU that drops off the bus. These appear late, at any later
-   call, and all calls after it fail too. So the first such error is kept with the operations in
-   progress, and reported once. Later calls only report that the GPU is lost. */
-#ifdef DEVTENSOR_LINES
-#line 5 "src/3_cuda/device/dvt_cuda_error.c"
-#endif
-
-/* Results after which all calls on the context fail, as documented in cuda.h. */
-static bool dvti_cuda_ends_context(dvti_cu_result result) {
-	static const int fatal[] = {4,   46,  214, 220, 226, 700, 702, 709,
-								710, 714, 715, 716, 717, 718, 719, 999};
-	int i;
-	for (i = 0; i < DVTI_LENGTH(fatal); i++)
-		if (result == fatal[i])
-			return true;
-	return false;
-}
-
-static const char *dvti_cuda_result_text(dvti_cu_result result) {
-	const dvti_cuda_driver *cu = dvti_cuda();
-	const char *name = NULL, *text = NULL;
-	char *buffer = dvti_name_buffer();
-	if (cu->cuGetErrorName(result, &name) != DVTI_CU_OK || !name)
-		name = "CUDA error";
-	if (cu->cuGetErrorString(result, &text) != DVTI_CU_OK || !text)
-		text = "the driver has no text for it";
-	snprintf(buffer, DVTI_NAME_SIZE, "%s (%d), %s", name, result, text);
-	return buffer;
-}
-
-/* ---- operations in progress ---- */
-static const char *dvti_cuda_recent_text(const dvti_cuda_recent *one) {
-	char *buffer = dvti_name_buffer();
-	if (one->file)
-		snprintf(buffer, DVTI_NAME_SIZE, "%s at %.100s:%d", one->name, one->file, one->line);
-	else
-		snprintf(buffer, DVTI_NAME_SIZE, "%s", one->name);
-	return buffer;
-}
-
-static const void *dvti_cuda_this_thread(void) {
-	static DVTI_TLS char here;
-	return &here;
-}
-
-DVTI_FN void dvti_cuda_advance(dvti_cuda_gpu *gpu) {
-	gpu->recent[gpu->position++ % DVTI_CUDA_RECENT].name = NULL;
-}
-
-DVTI_FN void dvti_cuda_remember(dvti_cuda_gpu *gpu, const char *name) {
-	dvti_cuda_recent *one = &gpu->recent[gpu->position++ % DVTI_CUDA_RECENT];
-	one->name = name;
-	one->file = NULL;
-	one->thread = dvti_cuda_this_thread();
-}
-
-DVTI_FN void dvti_cuda_remember_again(dvti_cuda_gpu *gpu, const char *name) {
-	const void *thread = dvti_cuda_this_thread();
-	int64_t at;
-	for (at = gpu->position - 1; at >= 0 && at >= gpu->position - DVTI_CUDA_RECENT; at--) {
-		dvti_cuda_recent *one = &gpu->recent[at % DVTI_CUDA_RECENT];
-		if (one->name != name || one->thread != thread)
-			continue;
-		one->name = NULL;
-		break;
-	}
-	dvti_cuda_remember(gpu, name);
-}
-
-/* Attributes this thread's operations without a source position to the call at file:line. */
-DVTI_FN void dvti_cuda_note(dvti_device *device, const char *file, int line) {
-	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-	const void *thread = dvti_cuda_this_thread();
-	int64_t at;
-	if (!gpu)
-		return;
-	dvti_mutex_lock(&gpu->lock);
-	for (at = gpu->position - 1; at >= 0 && at >= gpu->position - DVTI_CUDA_RECENT; at--) {
-		dvti_cuda_recent *one = &gpu->recent[at % DVTI_CUDA_RECENT];
-		if (!one->name || one->thread != thread)
-			continue;
-		if (one->file)
-			break;
-		one->file = file;
-		one->line = line;
-	}
-	dvti_mutex_unlock(&gpu->lock);
-}
-
-static void dvti_cuda_suspects(dvti_cuda_gpu *gpu, dvti_text *text) {
-	int64_t first = DVTI_MAX(gpu->verified, gpu->position - DVTI_CUDA_RECENT), last = gpu->position;
-	const dvti_cuda_recent *oldest = NULL, *newest = NULL;
-	int64_t n = 0;
-	for (; first < last; first++) {
-		const dvti_cuda_recent *one = &gpu->recent[first % DVTI_CUDA_RECENT];
-		if (!one->name)
-			continue;
-		if (!oldest)
-			oldest = one;
-		newest = one;
-		n++;
-	}
-	if (n == 0)
-		dvti_text_add(text, "work on %s", dvt_ctx_name(gpu->ctx));
-	else if (n == 1)
-		dvti_text_add(text, "%s on %s", dvti_cuda_recent_text(newest), dvt_ctx_name(gpu->ctx));
-	else
-		dvti_text_add(text,
-					  "one of the last %lld operations on %s, from %s to %s (DEVTENSOR_SYNC=1 "
-					  "shows which),",
-					  (long long)n, dvt_ctx_name(gpu->ctx), dvti_cuda_recent_text(oldest),
-					  dvti_cuda_recent_text(newest));
-}
-
-static void dvti_cuda_lose(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result) {
-	dvti_cuda_physical *physical = gpu->physical;
-	dvti_text text;
-	if (physical->lost)
-		return;
-	text = dvti_text_begin(physical->reason, sizeof physical->reason);
-	dvti_cuda_suspects(gpu, &text);
-	dvti_text_add(&text, " failed: %s gave %s", call, dvti_cuda_result_text(result));
-	physical->reported = false;
-	physical->lost = true;
-}
-
-static dvt_status dvti_cuda_report_lost(dvti_cuda_gpu *gpu, const char *function) {
-	dvti_cuda_physical *physical = gpu->physical;
-	if (!physical->reported) {
-		physical->reported = true;
-		return dvti_fail(DVT_ERR_INTERNAL,
-						 "%.440s; %s is lost for this process: release the arrays on it, and use "
-						 "another context or restart the program",
-						 physical->reason, dvt_ctx_name(gpu->ctx));
-	}
-	return dvti_fail(DVT_ERR_DEVICE_LOST,
-					 "%s: %s is lost, since %.400s; use another context or restart the program",
-					 function, dvt_ctx_name(gpu->ctx), physical->reason);
-}
-
-DVTI_FN dvt_status dvti_cuda_failed(dvti_cuda_gpu *gpu, const char *function, const char *call,
-									dvti_cu_result result) {
-	if (result == DVTI_CU_OK)
-		return DVT_OK;
-	if (gpu->physical->lost || dvti_cuda_ends_context(result)) {
-		dvti_cuda_lose(gpu, call, result);
-		return dvti_cuda_report_lost(gpu, function);
-	}
-	return dvti_cuda_fail(function, call, result);
-}
-
-/* Recording an event fails on a context that has ended. */
-static bool dvti_cuda_has_ended(dvti_cuda_gpu *gpu) {
-	dvti_cu_event event;
-	dvti_cu_result result;
-	bool pushed;
-	result = dvti_cuda_enter(gpu->physical, &pushed);
-	if (result == DVTI_CU_OK) {
-		event = dvti_cuda_event(gpu, &result);
-		if (event) {
-			result = dvti_cuda()->cuEventRecord(event, gpu->compute);
-			dvti_cuda_event_done(gpu, event);
-		}
-		dvti_cuda_leave(pushed);
-	}
-	return gpu->physical->lost || dvti_cuda_ends_context(result);
-}
-
-DVTI_FN dvt_status dvti_cuda_failed_among(dvti_cuda_gpu *const *gpu, int n, const char *function,
-										  const char *call, dvti_cu_result result) {
-	int k = 0;
-	if (dvti_cuda_ends_context(result))
-		while (k < n - 1 && !dvti_cuda_has_ended(gpu[k]))
-			k++;
-	return dvti_cuda_failed(gpu[k], function, call, result);
-}
-
-DVTI_FN void dvti_cuda_failed_quietly(dvti_cuda_gpu *gpu, const char *call, dvti_cu_result result) {
-	if (result != DVTI_CU_OK && dvti_cuda_ends_context(result))
-		dvti_cuda_lose(gpu, call, result);
-}
-
-DVTI_FN void dvti_cuda_settle(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
-	bool pushed;
-	if (gpu->physical->lost || dvti_cuda_enter(gpu->physical, &pushed) != DVTI_CU_OK)
-		return;
-	dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", dvti_cuda()->cuStreamSynchronize(stream));
-	dvti_cuda_leave(pushed);
-}
-
-/* ---- entry and exit ---- */
-DVTI_FN dvt_status dvti_cuda_usable(dvti_cuda_gpu *gpu, const char *function) {
-	return gpu->physical->lost ? dvti_cuda_report_lost(gpu, function) : DVT_OK;
-}
-
-DVTI_FN bool dvti_cuda_lock(dvti_cuda_gpu *gpu, const char *function) {
-	if (gpu->process != dvti_process_id()) { /* the parent may have held the lock */
-		dvti_fail(DVT_ERR_FORKED,
-				  "%s: %s was opened before this process was forked, and CUDA cannot be used in a "
-				  "forked child; use GPUs only in the parent, or only after the fork",
-				  function, dvt_ctx_name(gpu->ctx));
-		return false;
-	}
-	dvti_mutex_lock(&gpu->lock);
-	if (dvti_cuda_usable(gpu, function) == DVT_OK)
-		return true;
-	dvti_mutex_unlock(&gpu->lock);
-	return false;
-}
-
-DVTI_FN bool dvti_cuda_begin(dvti_cuda_gpu *gpu, const char *function, bool *pushed) {
-	dvti_cu_result result;
-	*pushed = false;
-	if (!dvti_cuda_lock(gpu, function))
-		return false;
-	result = dvti_cuda_enter(gpu->physical, pushed);
-	if (result == DVTI_CU_OK)
-		return true;
-	dvti_cuda_failed(gpu, function, "cuCtxPushCurrent_v2", result);
-	dvti_mutex_unlock(&gpu->lock);
-	return false;
-}
-
-DVTI_FN bool dvti_cuda_begin_quietly(dvti_cuda_gpu *gpu, bool *pushed) {
-	*pushed = false;
-	if (gpu->process != dvti_process_id())
-		return false;
-	dvti_mutex_lock(&gpu->lock);
-	if (!gpu->physical->lost && dvti_cuda_enter(gpu->physical, pushed) == DVTI_CU_OK)
-		return true;
-	dvti_mutex_unlock(&gpu->lock);
-	return false;
-}
-
-DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
-	dvti_cuda_leave(pushed);
-	dvti_mutex_unlock(&gpu->lock);
-}
-/* ==== end dvt_cuda_error.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_fetch.c ==== */
 /* Copies to host memory that the caller polls (dvti_fetches). The download stream copies behind the
    compute work so far, into page-locked memory of the fetch. */
@@ -40764,576 +43049,6 @@ DVTI_FN const dvti_marks *dvti_cuda_marks(void) {
 
 #undef DVTI_CUDA_MARK_TIMING
 /* ==== end dvt_cuda_mark.c ==== */
-/* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
-/* The caching allocator of one gpu(i). It splits segments from the driver into blocks and reuses
-   released blocks without calling the driver, which would synchronize with the GPU.
-
-   Requests up to 1 MiB share segments of 2 MiB, so that small long-lived blocks do not pin large
-   segments. Larger requests use segments of 20 MiB; requests above 10 MiB get a segment of their
-   own size. Best fit. A block is split if the rest is useful: 512 bytes in small segments, 1 MiB
-   in large ones. A released block is merged with its free neighbors. The sizes are those of
-   PyTorch's c10/cuda/CUDACachingAllocator, which are well tuned; the structure is ours. */
-#ifdef DEVTENSOR_LINES
-#line 9 "src/3_cuda/device/dvt_cuda_memory.c"
-#endif
-
-#define DVTI_CUDA_UNIT 512
-#define DVTI_CUDA_SMALL ((int64_t)1 << 20)
-#define DVTI_CUDA_SMALL_SEGMENT ((int64_t)2 << 20)
-#define DVTI_CUDA_LARGE_SEGMENT ((int64_t)20 << 20)
-#define DVTI_CUDA_LARGE_UNIT ((int64_t)2 << 20)
-
-/* ---- records of blocks ---- */
-/* Returns a record of zeros; NULL if memory is exhausted. Allocations split blocks, and releases
-   merge them again, so these are small objects. */
-static dvti_cuda_block *dvti_cuda_block_new(void) {
-	dvti_cuda_block *block = (dvti_cuda_block *)dvti_small_alloc(sizeof *block);
-	static const dvti_cuda_block zeros = {NULL, 0, false, false, 0, NULL, NULL, NULL, NULL};
-	if (block)
-		*block = zeros;
-	return block;
-}
-
-static void dvti_cuda_block_free(dvti_cuda_block *block) {
-	dvti_small_free(block, sizeof *block);
-}
-
-/* ---- bins of free blocks ---- */
-static int dvti_cuda_bin_of(int64_t size) {
-	const uint64_t units = (uint64_t)size / DVTI_CUDA_UNIT;
-	return units ? DVTI_MIN(dvti_highest_bit(units), DVTI_CUDA_BINS - 1) : 0;
-}
-
-static void dvti_cuda_bin_add(dvti_cuda_memory *memory, dvti_cuda_block *block) {
-	const int bin = dvti_cuda_bin_of(block->size);
-	dvti_cuda_block **head = &memory->bin[block->small][bin];
-	block->chain = *head;
-	block->chain_back = NULL;
-	if (*head)
-		(*head)->chain_back = block;
-	*head = block;
-	memory->filled[block->small] |= (uint64_t)1 << bin;
-}
-
-static void dvti_cuda_bin_remove(dvti_cuda_memory *memory, dvti_cuda_block *block) {
-	if (block->chain)
-		block->chain->chain_back = block->chain_back;
-	if (block->chain_back)
-		block->chain_back->chain = block->chain;
-	else {
-		const int bin = dvti_cuda_bin_of(block->size);
-		memory->bin[block->small][bin] = block->chain;
-		if (!block->chain)
-			memory->filled[block->small] &= ~((uint64_t)1 << bin);
-	}
-}
-
-/* Returns the smallest free block of at least `size`. Only blocks of the first bin can be too
-   small. */
-static dvti_cuda_block *dvti_cuda_best(const dvti_cuda_memory *memory, bool small, int64_t size) {
-	uint64_t bins = memory->filled[small] >> dvti_cuda_bin_of(size) << dvti_cuda_bin_of(size);
-	dvti_cuda_block *best = NULL, *block;
-	for (; bins && !best; bins &= bins - 1)
-		for (block = memory->bin[small][dvti_highest_bit(bins & (~bins + 1))]; block;
-			 block = block->chain)
-			if (block->size >= size && (!best || block->size < best->size))
-				best = block;
-	return best;
-}
-
-DVTI_FN int64_t dvti_cuda_largest_free(const dvti_cuda_memory *memory) {
-	int64_t most = 0;
-	int small, bin;
-	for (small = 0; small < 2; small++)
-		for (bin = 0; bin < DVTI_CUDA_BINS; bin++) {
-			const dvti_cuda_block *block = memory->bin[small][bin];
-			for (; block; block = block->chain)
-				most = DVTI_MAX(most, block->size);
-		}
-	return most;
-}
-
-/* ---- busy blocks by address ---- */
-static dvti_cuda_block **dvti_cuda_bucket(const dvti_cuda_memory *memory, const void *at) {
-	uint64_t key = (uint64_t)(uintptr_t)at / DVTI_CUDA_UNIT;
-	return &memory->bucket[(key * 0x9e3779b97f4a7c15u >> 32) % memory->n_buckets];
-}
-
-static void dvti_cuda_bucket_add(dvti_cuda_memory *memory, dvti_cuda_block *block) {
-	dvti_cuda_block **head = dvti_cuda_bucket(memory, block->at);
-	block->chain = *head;
-	block->chain_back = NULL;
-	if (*head)
-		(*head)->chain_back = block;
-	*head = block;
-	memory->n_busy++;
-}
-
-/* If a larger table cannot be allocated, chains get longer and slower. Only the first table must
-   exist. */
-static bool dvti_cuda_buckets_ready(dvti_cuda_memory *memory) {
-	dvti_cuda_block **old = memory->bucket, **fresh, *block, *next;
-	size_t n = memory->n_buckets, i;
-	if (memory->n_busy < n)
-		return true;
-	fresh = (dvti_cuda_block **)dvti_alloc_zero((n ? 2 * n : 64) * sizeof *fresh);
-	if (!fresh)
-		return n > 0;
-	memory->bucket = fresh;
-	memory->n_buckets = n ? 2 * n : 64;
-	memory->n_busy = 0;
-	for (i = 0; i < n; i++)
-		for (block = old[i]; block; block = next) {
-			next = block->chain;
-			dvti_cuda_bucket_add(memory, block);
-		}
-	dvti_free(old);
-	return true;
-}
-
-DVTI_FN dvti_cuda_block *dvti_cuda_block_at(const dvti_cuda_memory *memory, const void *at) {
-	dvti_cuda_block *block = memory->n_buckets ? *dvti_cuda_bucket(memory, at) : NULL;
-	while (block && block->at != (const char *)at)
-		block = block->chain;
-	return block;
-}
-
-/* ---- allocating ---- */
-static int64_t dvti_cuda_segment_size(int64_t size) {
-	if (size <= DVTI_CUDA_SMALL)
-		return DVTI_CUDA_SMALL_SEGMENT;
-	if (size <= DVTI_CUDA_LARGE_SEGMENT / 2)
-		return DVTI_CUDA_LARGE_SEGMENT;
-	return (size + DVTI_CUDA_LARGE_UNIT - 1) / DVTI_CUDA_LARGE_UNIT * DVTI_CUDA_LARGE_UNIT;
-}
-
-static dvti_cuda_block *dvti_cuda_segment(dvti_cuda_memory *memory, int64_t size,
-										  dvti_cu_result *result) {
-	dvti_cuda_block *block = dvti_cuda_block_new();
-	dvti_cu_address address = 0;
-	int64_t segment_size = dvti_cuda_segment_size(size);
-	*result = DVTI_CU_OK;
-	if (!block)
-		return NULL;
-	*result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)segment_size);
-	/* Asks for the block alone: a GPU that is nearly full may have that much. */
-	if (*result == DVTI_CU_OUT_OF_MEMORY && size > DVTI_CUDA_SMALL && segment_size > size) {
-		segment_size = size;
-		*result = dvti_cuda()->cuMemAlloc_v2(&address, (size_t)segment_size);
-	}
-	if (*result != DVTI_CU_OK) {
-		dvti_cuda_block_free(block);
-		return NULL;
-	}
-	block->at = (char *)(uintptr_t)address;
-	block->size = segment_size;
-	block->small = size <= DVTI_CUDA_SMALL;
-	memory->segments++;
-	memory->fresh++;
-	memory->reserved += segment_size;
-	memory->reserved_peak = DVTI_MAX(memory->reserved_peak, memory->reserved);
-	return block;
-}
-
-/* Splits the block. It stays whole if the record of the second part cannot be allocated. */
-static void dvti_cuda_split(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t size) {
-	int64_t rest = block->size - size;
-	dvti_cuda_block *tail;
-	if (rest < (block->small ? DVTI_CUDA_UNIT : DVTI_CUDA_SMALL))
-		return;
-	tail = dvti_cuda_block_new();
-	if (!tail)
-		return;
-	tail->at = block->at + size;
-	tail->size = rest;
-	tail->small = block->small;
-	tail->released = block->released;
-	tail->previous = block;
-	tail->next = block->next;
-	if (tail->next)
-		tail->next->previous = tail;
-	block->next = tail;
-	block->size = size;
-	dvti_cuda_bin_add(memory, tail);
-}
-
-static int64_t dvti_cuda_rounded(int64_t bytes) {
-	return (DVTI_MAX(bytes, 1) + DVTI_CUDA_UNIT - 1) / DVTI_CUDA_UNIT * DVTI_CUDA_UNIT;
-}
-
-/* Returns the block, which is in no bin, as a busy one of that size. */
-static dvti_cuda_block *dvti_cuda_use(dvti_cuda_memory *memory, dvti_cuda_block *block,
-									  int64_t size) {
-	dvti_cuda_split(memory, block, size);
-	block->busy = true;
-	dvti_cuda_bucket_add(memory, block);
-	return block;
-}
-
-DVTI_FN dvti_cuda_block *dvti_cuda_take_free(dvti_cuda_memory *memory, int64_t bytes) {
-	int64_t size;
-	dvti_cuda_block *block;
-	if (bytes > INT64_MAX / 2 || !dvti_cuda_buckets_ready(memory)) /* rounding up would overflow */
-		return NULL;
-	size = dvti_cuda_rounded(bytes);
-	block = dvti_cuda_best(memory, size <= DVTI_CUDA_SMALL, size);
-	if (!block)
-		return NULL;
-	dvti_cuda_bin_remove(memory, block);
-	memory->reused++;
-	return dvti_cuda_use(memory, block, size);
-}
-
-DVTI_FN dvti_cuda_block *dvti_cuda_take(dvti_cuda_memory *memory, int64_t bytes,
-										dvti_cu_result *result) {
-	dvti_cuda_block *block = dvti_cuda_take_free(memory, bytes);
-	*result = block || bytes <= INT64_MAX / 2 ? DVTI_CU_OK : DVTI_CU_OUT_OF_MEMORY;
-	if (block || *result != DVTI_CU_OK || !dvti_cuda_buckets_ready(memory))
-		return block;
-	block = dvti_cuda_segment(memory, dvti_cuda_rounded(bytes), result);
-	return block ? dvti_cuda_use(memory, block, dvti_cuda_rounded(bytes)) : NULL;
-}
-
-/* ---- releasing ---- */
-/* Merges `next` into `block`; neither is in a bin. */
-static void dvti_cuda_merge(dvti_cuda_block *block, dvti_cuda_block *next) {
-	block->size += next->size;
-	block->released = DVTI_MAX(block->released, next->released);
-	block->next = next->next;
-	if (block->next)
-		block->next->previous = block;
-	dvti_cuda_block_free(next);
-}
-
-DVTI_FN void dvti_cuda_give(dvti_cuda_memory *memory, dvti_cuda_block *block, int64_t position) {
-	dvti_cuda_block *neighbor;
-	if (block->chain)
-		block->chain->chain_back = block->chain_back;
-	if (block->chain_back)
-		block->chain_back->chain = block->chain;
-	else
-		*dvti_cuda_bucket(memory, block->at) = block->chain;
-	memory->n_busy--;
-	block->busy = false;
-	block->released = position;
-	if ((neighbor = block->next) && !neighbor->busy) {
-		dvti_cuda_bin_remove(memory, neighbor);
-		dvti_cuda_merge(block, neighbor);
-	}
-	if ((neighbor = block->previous) && !neighbor->busy) {
-		dvti_cuda_bin_remove(memory, neighbor);
-		dvti_cuda_merge(neighbor, block);
-		block = neighbor;
-	}
-	dvti_cuda_bin_add(memory, block);
-}
-
-DVTI_FN int64_t dvti_cuda_trim(dvti_cuda_memory *memory) {
-	int64_t bytes = 0;
-	int small, bin;
-	for (small = 0; small < 2; small++)
-		for (bin = 0; bin < DVTI_CUDA_BINS; bin++) {
-			dvti_cuda_block *block = memory->bin[small][bin], *next;
-			for (; block; block = next) {
-				next = block->chain;
-				if (block->previous || block->next ||
-					dvti_cuda()->cuMemFree_v2((dvti_cu_address)(uintptr_t)block->at) != DVTI_CU_OK)
-					continue;
-				dvti_cuda_bin_remove(memory, block);
-				bytes += block->size;
-				memory->segments--;
-				memory->reserved -= block->size;
-				dvti_cuda_block_free(block);
-			}
-		}
-	return bytes;
-}
-
-DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
-	dvti_cuda_block *block, *next;
-	size_t i;
-	int small, bin;
-	for (i = 0; i < memory->n_buckets; i++)
-		for (block = memory->bucket[i]; block; block = next) {
-			next = block->chain;
-			dvti_cuda_block_free(block);
-		}
-	for (small = 0; small < 2; small++)
-		for (bin = 0; bin < DVTI_CUDA_BINS; bin++)
-			for (block = memory->bin[small][bin]; block; block = next) {
-				next = block->chain;
-				dvti_cuda_block_free(block);
-			}
-	dvti_free(memory->bucket);
-	memset(memory, 0, sizeof *memory);
-}
-
-#undef DVTI_CUDA_UNIT
-#undef DVTI_CUDA_SMALL
-#undef DVTI_CUDA_SMALL_SEGMENT
-#undef DVTI_CUDA_LARGE_SEGMENT
-#undef DVTI_CUDA_LARGE_UNIT
-/* ==== end dvt_cuda_memory.c ==== */
-/* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
-/* Orders the streams of a gpu(i); see dvt_cuda_device.h. */
-#ifdef DEVTENSOR_LINES
-#line 2 "src/3_cuda/device/dvt_cuda_order.c"
-#endif
-
-/* ---- events ---- */
-DVTI_FN dvti_cu_event dvti_cuda_event(dvti_cuda_gpu *gpu, dvti_cu_result *result) {
-	dvti_cu_event event = NULL;
-	*result = DVTI_CU_OK;
-	if (gpu->n_spare > 0)
-		return gpu->spare[--gpu->n_spare];
-	*result = dvti_cuda()->cuEventCreate(&event, DVTI_CU_EVENT_DISABLE_TIMING);
-	return *result == DVTI_CU_OK ? event : NULL;
-}
-
-DVTI_FN void dvti_cuda_event_done(dvti_cuda_gpu *gpu, dvti_cu_event event) {
-	if (gpu->n_spare < DVTI_LENGTH(gpu->spare))
-		gpu->spare[gpu->n_spare++] = event;
-	else
-		dvti_cuda()->cuEventDestroy_v2(event);
-}
-
-/* ---- marks ---- */
-static dvti_cuda_mark *dvti_cuda_latest_mark(dvti_cuda_gpu *gpu) {
-	int n = DVTI_LENGTH(gpu->mark);
-	dvti_cuda_mark *latest = &gpu->mark[(gpu->next_mark + n - 1) % n];
-	return latest->event ? latest : NULL;
-}
-
-/* Returns the oldest mark that covers all work up to `position`, or NULL. */
-static dvti_cuda_mark *dvti_cuda_mark_for(dvti_cuda_gpu *gpu, int64_t position) {
-	int n = DVTI_LENGTH(gpu->mark), i;
-	for (i = 0; i < n; i++) {
-		dvti_cuda_mark *mark = &gpu->mark[(gpu->next_mark + i) % n];
-		if (mark->event && mark->position >= position)
-			return mark;
-	}
-	return NULL;
-}
-
-/* Returns a mark that covers everything queued so far. */
-static dvti_cu_result dvti_cuda_mark_now(dvti_cuda_gpu *gpu, dvti_cuda_mark **out) {
-	dvti_cuda_mark *mark = dvti_cuda_latest_mark(gpu);
-	dvti_cu_result result = DVTI_CU_OK;
-	if (mark && mark->position == gpu->position && !gpu->shared) {
-		*out = mark;
-		return DVTI_CU_OK;
-	}
-	mark = &gpu->mark[gpu->next_mark];
-	if (!mark->event)
-		mark->event = dvti_cuda_event(gpu, &result);
-	if (result == DVTI_CU_OK)
-		result = dvti_cuda()->cuEventRecord(mark->event, gpu->compute);
-	if (result != DVTI_CU_OK)
-		return result;
-	mark->position = gpu->position;
-	gpu->next_mark = (gpu->next_mark + 1) % DVTI_LENGTH(gpu->mark);
-	*out = mark;
-	return DVTI_CU_OK;
-}
-
-DVTI_FN dvti_cu_result dvti_cuda_after_compute(dvti_cuda_gpu *gpu, dvti_cu_stream stream) {
-	dvti_cuda_mark *mark;
-	dvti_cu_result result = dvti_cuda_mark_now(gpu, &mark);
-	if (result == DVTI_CU_OK)
-		result = dvti_cuda()->cuStreamWaitEvent(stream, mark->event, 0);
-	return result;
-}
-
-/* ---- fresh blocks ---- */
-DVTI_FN void dvti_cuda_note_fresh(dvti_cuda_gpu *gpu, const dvti_cuda_block *block) {
-	dvti_cuda_fresh *fresh;
-	if (block->size <= DVTI_CUDA_SMALL_BYTES)
-		return;
-	if (gpu->n_fresh == DVTI_LENGTH(gpu->fresh)) /* the oldest is treated as used */
-		memmove(gpu->fresh, gpu->fresh + 1, (size_t)--gpu->n_fresh * sizeof *gpu->fresh);
-	fresh = &gpu->fresh[gpu->n_fresh++];
-	fresh->begin = block->at;
-	fresh->end = block->at + block->size;
-	fresh->released = block->released;
-}
-
-/* Drops the fresh block that contains the memory. Returns the position up to which compute work may
-   still use it. */
-static int64_t dvti_cuda_use_fresh(dvti_cuda_gpu *gpu, const char *begin, const char *end) {
-	int i;
-	for (i = 0; i < gpu->n_fresh; i++)
-		if (begin < gpu->fresh[i].end && gpu->fresh[i].begin < end) {
-			int64_t released = gpu->fresh[i].released;
-			gpu->fresh[i] = gpu->fresh[--gpu->n_fresh];
-			return released;
-		}
-	return gpu->position;
-}
-
-DVTI_FN dvti_cu_result dvti_cuda_before_write(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
-											  dvti_cu_stream stream) {
-	const char *begin = (const char *)at;
-	dvti_cuda_mark *mark, *now;
-	/* Waits for foreign work on the memory join the compute stream, before the new mark. */
-	dvti_cu_result result;
-	int64_t used;
-	int places = gpu->n_places;
-	used = dvti_cuda_use_fresh(gpu, begin, begin + bytes);
-	result = dvti_cuda_touch(gpu, at, bytes, true);
-	if (gpu->n_places != places)
-		used = gpu->position;
-	mark = dvti_cuda_mark_for(gpu, used);
-	if (result ==
-		DVTI_CU_OK) /* also for later uploads, which may then start before the work that follows */
-		result = dvti_cuda_mark_now(gpu, &now);
-	if (result == DVTI_CU_OK)
-		result = dvti_cuda()->cuStreamWaitEvent(stream, (mark ? mark : now)->event, 0);
-	return result;
-}
-
-/* ---- foreign memory ---- */
-static dvti_cu_result dvti_cuda_join_place(dvti_cuda_gpu *gpu, int i) {
-	dvti_cu_result result = dvti_cuda()->cuStreamWaitEvent(gpu->compute, gpu->place[i].event, 0);
-	if (result != DVTI_CU_OK)
-		return result;
-	if (gpu->place[i].physical == gpu->physical)
-		dvti_cuda_event_done(gpu, gpu->place[i].event);
-	else
-		dvti_cuda()->cuEventDestroy_v2(gpu->place[i].event);
-	gpu->n_places--;
-	memmove(gpu->place + i, gpu->place + i + 1, (size_t)(gpu->n_places - i) * sizeof *gpu->place);
-	dvti_cuda_advance(gpu);
-	return DVTI_CU_OK;
-}
-
-DVTI_FN dvti_cu_result dvti_cuda_join_all(dvti_cuda_gpu *gpu) {
-	dvti_cu_result result = DVTI_CU_OK;
-	while (gpu->n_places > 0 && result == DVTI_CU_OK)
-		result = dvti_cuda_join_place(gpu, gpu->n_places - 1);
-	return result;
-}
-
-DVTI_FN dvti_cu_result dvti_cuda_touch(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
-									   bool writes) {
-	const char *begin = (const char *)at, *end = begin + bytes;
-	dvti_cu_result result = DVTI_CU_OK;
-	int i;
-	if (gpu->n_fresh)
-		dvti_cuda_use_fresh(gpu, begin, end);
-	for (i = gpu->n_places - 1; i >= 0 && result == DVTI_CU_OK; i--)
-		if (begin < gpu->place[i].end && gpu->place[i].begin < end &&
-			(writes || gpu->place[i].written))
-			result = dvti_cuda_join_place(gpu, i);
-	return result;
-}
-
-static dvti_cu_result dvti_cuda_touch_view(dvti_cuda_gpu *gpu, const dvti_view *view, bool writes) {
-	int64_t size = dvt_dtype_size(view->dtype), below = 0, above = 0;
-	int axis;
-	for (axis = 0; axis < view->ndim; axis++) {
-		int64_t reach;
-		if (view->dim[axis] == 0)
-			return DVTI_CU_OK;
-		reach = (view->dim[axis] - 1) * view->stride[axis];
-		if (reach < 0)
-			below += reach;
-		else
-			above += reach;
-	}
-	return dvti_cuda_touch(gpu, (const char *)view->data + below * size, (above - below + 1) * size,
-						   writes);
-}
-
-static dvti_cu_result dvti_cuda_touch_update(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-											 const dvti_update_of *u) {
-	dvti_cu_result result =
-		dvti_cuda_touch(gpu, u->g, u->n * dvt_dtype_size(launch->in[0].dtype), false);
-	int k;
-	for (k = 0; k < launch->n_out && result == DVTI_CU_OK; k++)
-		result = dvti_cuda_touch(gpu, k ? u->state[k - 1] : u->w,
-								 u->n * dvt_dtype_size(launch->out[k].dtype), true);
-	return result;
-}
-
-static dvti_cu_result dvti_cuda_touch_custom(dvti_cuda_gpu *gpu, const dvti_custom *custom) {
-	dvti_cu_result result = DVTI_CU_OK;
-	int k;
-	for (k = 0; k < custom->call.n_args && result == DVTI_CU_OK; k++)
-		if (dvti_arg_is_array(custom->call.arg[k].kind))
-			result =
-				dvti_cuda_touch_view(gpu, &custom->view[k], custom->call.arg[k].kind != DVT_ARG_IN);
-	return result;
-}
-
-DVTI_FN dvti_cu_result dvti_cuda_touch_launch(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	dvti_cu_result result = DVTI_CU_OK;
-	int64_t i;
-	int k;
-	if (gpu->n_places == 0 && gpu->n_fresh == 0)
-		return DVTI_CU_OK;
-	for (k = 0; k < launch->n_in && result == DVTI_CU_OK; k++)
-		if (launch->in[k].data)
-			result = dvti_cuda_touch_view(gpu, &launch->in[k], false);
-	for (k = 0; k < launch->n_out && result == DVTI_CU_OK; k++)
-		if (launch->out[k].data)
-			result = dvti_cuda_touch_view(gpu, &launch->out[k], true);
-	if (launch->epilogue.bias.data && result == DVTI_CU_OK)
-		result = dvti_cuda_touch_view(gpu, &launch->epilogue.bias, false);
-	if (launch->epilogue.mask && result == DVTI_CU_OK) {
-		dvti_view mask = launch->out[0];
-		mask.data = (void *)(uintptr_t)launch->epilogue.mask;
-		result = dvti_cuda_touch_view(gpu, &mask, false);
-	}
-	if (launch->workspace && result == DVTI_CU_OK)
-		result = dvti_cuda_touch(gpu, launch->workspace, launch->workspace_bytes, true);
-	if (launch->custom && result == DVTI_CU_OK)
-		result = dvti_cuda_touch_custom(gpu, launch->custom);
-	for (i = 0; i < launch->n_updates && result == DVTI_CU_OK; i++)
-		result = dvti_cuda_touch_update(gpu, launch, &launch->updates[i]);
-	return result;
-}
-
-DVTI_FN dvti_cu_result dvti_cuda_foreign(dvti_cuda_gpu *gpu, const void *at, int64_t bytes,
-										 bool written, dvti_cuda_gpu *owner,
-										 dvti_cu_stream stream) {
-	dvti_cuda_place *place;
-	dvti_cu_event event;
-	dvti_cu_result result = DVTI_CU_OK;
-	if (gpu->n_places == DVTI_LENGTH(gpu->place))
-		result = dvti_cuda_join_place(gpu, 0);
-	if (result != DVTI_CU_OK)
-		return result;
-	/* An event belongs to the context of the stream that records it, so it comes from that gpu. */
-	event = dvti_cuda_event(owner, &result);
-	if (event)
-		result = dvti_cuda()->cuEventRecord(event, stream);
-	if (result != DVTI_CU_OK) {
-		if (event)
-			dvti_cuda_event_done(owner, event);
-		return result;
-	}
-	place = &gpu->place[gpu->n_places++];
-	place->begin = (const char *)at;
-	place->end = place->begin + bytes;
-	place->written = written;
-	place->physical = owner->physical;
-	place->event = event;
-	return DVTI_CU_OK;
-}
-
-DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
-	int i;
-	for (i = 0; i < DVTI_LENGTH(gpu->mark); i++)
-		if (gpu->mark[i].event)
-			dvti_cuda()->cuEventDestroy_v2(gpu->mark[i].event);
-	for (i = 0; i < gpu->n_places; i++)
-		dvti_cuda()->cuEventDestroy_v2(gpu->place[i].event);
-	for (i = 0; i < gpu->n_spare; i++)
-		dvti_cuda()->cuEventDestroy_v2(gpu->spare[i]);
-	memset(gpu->mark, 0, sizeof gpu->mark);
-	gpu->n_places = gpu->n_spare = gpu->n_fresh = 0;
-}
-/* ==== end dvt_cuda_order.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between GPUs. Peer access is tested, once for each pair, before it is used. On some
    systems every call reports success and the bytes are wrong (NVIDIA/open-gpu-kernel-modules issue
@@ -42002,204 +43717,6 @@ DVTI_FN void dvti_cuda_time_close(dvti_cuda_gpu *gpu, bool usable) {
 
 #undef DVTI_CUDA_EVENT_TIMING
 /* ==== end dvt_cuda_timing.c ==== */
-/* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
-/* Code that all families share: views and divisors for kernels, grids, and the launch in the
-   compute stream. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/3_cuda/launch/dvt_cuda_grid.c"
-#endif
-
-DVTI_FN void dvti_cuda_view(dvti_kview *k, const dvti_view *view) {
-	int axis;
-	k->data = view->data;
-	k->ndim = view->ndim;
-	DVTI_ZERO_8(k->dim);
-	DVTI_ZERO_8(k->stride);
-	for (axis = 0; axis < view->ndim; axis++) {
-		k->dim[axis] = view->dim[axis];
-		k->stride[axis] = view->stride[axis];
-	}
-}
-
-DVTI_FN int64_t dvti_cuda_view_size(const dvti_view *view) {
-	int64_t size = 1;
-	int axis;
-	for (axis = 0; axis < view->ndim; axis++) {
-		if (view->dim[axis] == 0)
-			return 0;
-		size *=
-			view->dim[axis]; /* cannot overflow: the memory exists, or broadcasting was checked */
-	}
-	return size;
-}
-
-DVTI_FN dvti_kdivisor dvti_cuda_divisor(int64_t divisor) {
-	dvti_kdivisor d;
-	d.divisor = DVTI_MAX(divisor, 1);
-	d.multiplier = d.shift = 0;
-	if (d.divisor > INT32_MAX)
-		return d;
-	if (d.divisor > 1) /* the divisor's logarithm, rounded up */
-		d.shift = 1 + (unsigned)dvti_highest_bit((uint64_t)d.divisor - 1);
-	d.multiplier = (unsigned)((uint64_t)(((int64_t)1 << d.shift) - d.divisor) *
-								  ((uint64_t)1 << 32) / (uint64_t)d.divisor +
-							  1);
-	return d;
-}
-
-/* Returns a grid for n elements. Sixteen waves of blocks are enough to keep any GPU full until the
-   end; more would only add launch cost. */
-DVTI_FN dvti_cuda_grid dvti_cuda_grid_for(const dvti_cuda_gpu *gpu, int64_t n, int threads,
-										  int64_t each) {
-	const int64_t waves = (int64_t)gpu->physical->processors * 16;
-	dvti_cuda_grid grid;
-	grid.x = DVTI_MAX((n - 1) / (threads * each) + 1, 1);
-	if (grid.x > waves)
-		grid.x = DVTI_MIN(grid.x, waves * (2048 / threads));
-	grid.y = grid.z = 1;
-	grid.threads = threads;
-	grid.shared = 0;
-	return grid;
-}
-
-/* Compiles the program without the lock. Other threads may queue work meanwhile: the order between
-   threads is theirs to keep. So the launch is counted again, and its time begins again. */
-static dvt_status dvti_cuda_prepare_unlocked(dvti_cuda_gpu *gpu, const char *name,
-											 const dvti_cuda_program *program) {
-	const bool timed = gpu->timed != NULL;
-	const int64_t number = timed ? gpu->timed->number : 0;
-	dvt_status status;
-	gpu->timed = NULL;
-	dvti_mutex_unlock(&gpu->lock);
-	status = dvti_cuda_prepare(gpu->physical, name, *program);
-	dvti_mutex_lock(&gpu->lock);
-	if (status == DVT_OK)
-		status = dvti_cuda_usable(gpu, name);
-	if (status != DVT_OK)
-		return status;
-	dvti_cuda_remember_again(gpu, name);
-	if (timed)
-		gpu->timed = dvti_cuda_time_begin(gpu, name, number);
-	return DVT_OK;
-}
-
-DVTI_FN dvt_status dvti_cuda_find_function(dvti_cuda_gpu *gpu, const char *name,
-										   const dvti_cuda_program *program, const char *entry,
-										   dvti_cu_function *function) {
-	dvt_status status;
-	if (dvti_cuda_loaded_function(gpu->physical, program, entry, function))
-		return DVT_OK;
-	if (!gpu->in_group) {
-		status = dvti_cuda_prepare_unlocked(gpu, name, program);
-		if (status != DVT_OK)
-			return status;
-	}
-	return dvti_cuda_function(gpu->physical, name, *program, entry, function);
-}
-
-DVTI_FN dvt_status dvti_cuda_start_zeros(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-										 const dvti_view *out) {
-	const size_t bytes = (size_t)(dvti_cuda_view_size(out) * dvt_dtype_size(out->dtype));
-	dvti_cu_address at = (dvti_cu_address)(uintptr_t)out->data;
-	return dvti_cuda_failed(gpu, launch->name, "cuMemsetD8Async",
-							dvti_cuda()->cuMemsetD8Async(at, 0, bytes, gpu->compute));
-}
-
-DVTI_FN dvt_status dvti_cuda_start_function(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-											dvti_cu_function function, dvti_cuda_grid grid,
-											const void *args, size_t bytes) {
-	const dvti_cuda_driver *cu = dvti_cuda();
-	dvti_cu_result result;
-	void *extra[5];
-	extra[0] = DVTI_CU_PARAM_POINTER;
-	extra[1] = (void *)args; /* the driver does not write to it */
-	extra[2] = DVTI_CU_PARAM_SIZE;
-	extra[3] = &bytes;
-	extra[4] = DVTI_CU_PARAM_END;
-	result = cu->cuLaunchKernel(function, (unsigned)grid.x, (unsigned)grid.y, (unsigned)grid.z,
-								(unsigned)grid.threads, 1, 1, (unsigned)grid.shared, gpu->compute,
-								NULL, extra);
-	return dvti_cuda_failed(gpu, launch->name, "cuLaunchKernel", result);
-}
-
-DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-								   const dvti_cuda_program *program, const char *entry,
-								   dvti_cuda_grid grid, const void *args, size_t bytes) {
-	dvti_cu_function function;
-	dvt_status status = dvti_cuda_find_function(gpu, launch->name, program, entry, &function);
-	if (status != DVT_OK)
-		return status;
-	return dvti_cuda_start_function(gpu, launch, function, grid, args, bytes);
-}
-/* ==== end dvt_cuda_grid.c ==== */
-/* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
-/* Axes of windows, simplified for the families' geometry: few, and in memory order. */
-#ifdef DEVTENSOR_LINES
-#line 2 "src/3_cuda/launch/dvt_cuda_axes.c"
-#endif
-
-DVTI_FN int64_t dvti_cuda_distance(int64_t stride) {
-	return stride < 0 ? -stride : stride;
-}
-
-static void dvti_cuda_swap_axes(dvti_kview *view, int a, int b) {
-	int64_t dim = view->dim[a], stride = view->stride[a];
-	view->dim[a] = view->dim[b];
-	view->stride[a] = view->stride[b];
-	view->dim[b] = dim;
-	view->stride[b] = stride;
-}
-
-DVTI_FN void dvti_cuda_simplify_axes(dvti_kview *view, dvti_kview *along, bool sorts) {
-	int n = 0, i, k;
-	for (i = 0; i < (int)view->ndim; i++)
-		if (view->dim[i] != 1) {
-			dvti_cuda_swap_axes(view, n, i);
-			dvti_cuda_swap_axes(along, n++, i);
-		}
-	for (i = 1; sorts && i < n; i++)
-		for (k = i;
-			 k > 0 && dvti_cuda_distance(view->stride[k - 1]) < dvti_cuda_distance(view->stride[k]);
-			 k--) {
-			dvti_cuda_swap_axes(view, k - 1, k);
-			dvti_cuda_swap_axes(along, k - 1, k);
-		}
-	for (i = 1, k = 0; i < n; i++) {
-		if (view->stride[k] == view->stride[i] * view->dim[i] &&
-			along->stride[k] == along->stride[i] * along->dim[i]) {
-			view->dim[k] *= view->dim[i];
-			along->dim[k] = view->dim[k];
-		} else {
-			k++;
-			view->dim[k] = view->dim[i];
-			along->dim[k] = along->dim[i];
-		}
-		view->stride[k] = view->stride[i];
-		along->stride[k] = along->stride[i];
-	}
-	view->ndim = along->ndim = DVTI_MIN(n, k + 1);
-	if (n == 0) { /* a single position */
-		view->ndim = along->ndim = 1;
-		view->dim[0] = along->dim[0] = 1;
-		view->stride[0] = along->stride[0] = 0;
-	}
-}
-
-DVTI_FN int64_t dvti_cuda_reach(const dvti_kview *view) {
-	int64_t reach = 0;
-	int i;
-	for (i = 0; i < (int)view->ndim; i++)
-		reach += DVTI_MAX(view->dim[i] - 1, 0) * dvti_cuda_distance(view->stride[i]);
-	return reach;
-}
-
-DVTI_FN int64_t dvti_cuda_power(int64_t least) {
-	int64_t power = 1;
-	while (power < least)
-		power *= 2;
-	return power;
-}
-/* ==== end dvt_cuda_axes.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: kernel conv2d (kernels/conv.cu). Variant: dtype, operation, `how`
    (a tile, directly, or the sum of parts), whether positions have 64 bits. All choices depend on
@@ -42857,407 +44374,6 @@ DVTI_FN dvt_status dvti_cuda_custom(dvti_cuda_gpu *gpu, const dvti_launch *launc
 
 #undef DVTI_CUSTOM_STATIC_SHARED
 /* ==== end cuda_custom.c ==== */
-/* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
-/* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the
-   variant.
-
-   Variant, from the lowest bit: 8 op, 2 class, 4 x 4 dtypes (result, operands), 3 log2 of N, 3 log2
-   of U, 1 wide, 1 tile, 3 operands read through shared memory (ACROSS), 1 flat. */
-#ifdef DEVTENSOR_LINES
-#line 6 "src/3_cuda/launch/cuda_elementwise.c"
-#endif
-
-#define DVTI_EW_ANY 15 /* as in kernels/elementwise.cu, like the next line */
-#define DVTI_EW_TILE 32
-
-DVTI_FN void dvti_cuda_describe_elementwise(uint64_t variant, dvti_text *text) {
-	static const char *const type[] = {"float", "double", "int64_t"};
-	dvti_op op = (dvti_op)(variant & 255);
-	int compute = (int)(variant >> 8 & 3), k;
-	const char *files = NULL,
-			   *own = compute == DVTI_F32 ? dvti_cuda_function_text(op, &files) : NULL;
-	dvti_text_add(text, "#define T %s\n", type[compute]);
-	dvti_text_add(text, "#define IS_INT %d\n", compute == DVTI_I64);
-	dvti_text_add(text, "#define F(name) %s\n", compute == DVTI_F32 ? "name##f" : "name");
-	dvti_text_add(text, "#define C(value) ((T)(value))\n");
-	dvti_text_add(text, "#define DVTI_LARGEST %s\n",
-				  compute == DVTI_F32 ? "3.402823466e+38f" : "1.7976931348623157e+308");
-	dvti_text_add(text, "#define N_IN %d\n", dvti_op_row_of(op)->operands);
-	for (k = 0; k < 4; k++)
-		dvti_text_add(text, "#define D%d %d\n", k, (int)(variant >> (10 + 4 * k) & 15));
-	dvti_text_add(text, "#define N %d\n", 1 << (variant >> 26 & 7));
-	dvti_text_add(text, "#define U %d\n", 1 << (variant >> 29 & 7));
-	dvti_text_add(text, "#define WIDE %d\n", (int)(variant >> 32 & 1));
-	dvti_text_add(text, "#define TILE %d\n", (int)(variant >> 33 & 1));
-	dvti_text_add(text, "#define ACROSS %d\n", (int)(variant >> 34 & 7));
-	dvti_text_add(text, "#define FLAT %d\n", (int)(variant >> 37 & 1));
-	dvti_text_add(text, "#define CONDITION %d\n", op == DVTI_OP_where);
-	dvti_text_add(text, "#define COPIES %d\n", op == DVTI_OP_copy);
-	dvti_text_add(text, "#define DOUBLES %d\n",
-				  compute == DVTI_F64 || (own && (op == DVTI_OP_pow || op == DVTI_OP_hypot)));
-	dvti_text_add(text, "#define TEXT %s\n",
-				  own ? own : dvti_cuda_op_text(op, compute == DVTI_I64));
-	dvti_cuda_add_row_functions(text);
-	if (own)
-		dvti_cuda_add_functions(text, files);
-}
-
-/* ---- geometry: index 0 is the result, 1 to 3 are the operands ---- */
-typedef struct dvti_cuda_ew {
-	dvti_kelementwise args; /* strides are those of elements until dvti_cuda_ew_positions */
-	int count, ndim;
-	int64_t dim[DVT_MAX_DIMS];
-	int64_t group; /* elements per position; 0: positions are tiles */
-	int across;    /* tiles: bit k - 1 is set when operand k goes through shared memory */
-	bool wide;
-} dvti_cuda_ew;
-
-static int64_t dvti_cuda_ew_distance(int64_t stride) {
-	return stride < 0 ? -stride : stride;
-}
-
-static void dvti_cuda_ew_swap(dvti_cuda_ew *ew, int i, int j) {
-	int64_t keep = ew->dim[i];
-	int k;
-	ew->dim[i] = ew->dim[j];
-	ew->dim[j] = keep;
-	for (k = 0; k < ew->count; k++) {
-		keep = ew->args.stride[k][i];
-		ew->args.stride[k][i] = ew->args.stride[k][j];
-		ew->args.stride[k][j] = keep;
-	}
-}
-
-/* Returns whether axis i belongs outside of axis j. The result's strides decide, then the
-   operands'. */
-static bool dvti_cuda_ew_outer(const dvti_cuda_ew *ew, int i, int j) {
-	int k;
-	for (k = 0; k < ew->count; k++) {
-		int64_t a = dvti_cuda_ew_distance(ew->args.stride[k][i]),
-				b = dvti_cuda_ew_distance(ew->args.stride[k][j]);
-		if (a != b)
-			return a > b;
-	}
-	return true;
-}
-
-/* Adds axis number `axis` of these strides as the last one. Merges it with the one before if they
-   are contiguous in every array. */
-static void dvti_cuda_ew_add_axis(dvti_cuda_ew *ew, int64_t dim, const int64_t *const *stride,
-								  int axis) {
-	int last = ew->ndim - 1, k;
-	bool merge = last >= 0;
-	for (k = 0; k < ew->count && merge; k++)
-		merge = ew->args.stride[k][last] == stride[k][axis] * dim;
-	if (!merge)
-		last = ew->ndim++;
-	ew->dim[last] = merge ? ew->dim[last] * dim : dim;
-	for (k = 0; k < ew->count; k++)
-		ew->args.stride[k][last] = stride[k][axis];
-}
-
-/* Sorts the axes by the result's memory order, because the order of positions is free. */
-static void dvti_cuda_ew_order(dvti_cuda_ew *ew) {
-	const int64_t *stride[4];
-	int n = ew->ndim, i, j, k;
-	bool sorted = true;
-	for (i = 1; i < n; i++)
-		for (j = i; j > 0 && !dvti_cuda_ew_outer(ew, j - 1, j); j--) {
-			dvti_cuda_ew_swap(ew, j - 1, j);
-			sorted = false;
-		}
-	if (sorted)
-		return;
-	for (k = 0; k < 4; k++)
-		stride[k] = ew->args.stride[k];
-	ew->ndim = 0; /* axes that are neighbors now may merge */
-	for (i = 0; i < n; i++)
-		dvti_cuda_ew_add_axis(ew, ew->dim[i], stride, i);
-}
-
-/* A scalar takes the dtype of the other value; the first operand of `where` is its condition. */
-static void dvti_cuda_ew_arrays(dvti_cuda_ew *ew, const dvti_launch *launch,
-								const int64_t **stride) {
-	static const int64_t repeats[DVT_MAX_DIMS] = {0, 0, 0, 0, 0, 0, 0, 0};
-	const int scalar = (int)launch->i[0];
-	dvti_kelementwise *args = &ew->args;
-	int k;
-	for (k = 0; k < ew->count; k++) {
-		const dvti_view *view = k ? &launch->in[k - 1] : &launch->out[0];
-		if (k && k == scalar) { /* a parameter of any dtype */
-			const int other = launch->op == DVTI_OP_where ? 4 - k : k == 1 ? 1 : 0;
-			args->dtype[k] = (int)launch->in[other].dtype;
-			stride[k] = repeats;
-		} else {
-			args->dtype[k] = (int)view->dtype;
-			args->data[k] = view->data;
-			stride[k] = view->stride;
-		}
-		args->bytes[k] = (int)dvt_dtype_size((dvt_dtype)args->dtype[k]);
-	}
-}
-
-static void dvti_cuda_ew_begin(dvti_cuda_ew *ew, const dvti_launch *launch) {
-	static const int64_t one = 0; /* the stride of the axis of a single element */
-	const dvti_view *out = &launch->out[0];
-	const int64_t *stride[4];
-	int k, axis;
-	dvti_clear(&ew->args, sizeof ew->args);
-	ew->count = 1 + launch->n_in;
-	ew->ndim = ew->across = 0;
-	ew->group = 1;
-	dvti_cuda_ew_arrays(ew, launch, stride);
-	for (axis = 0; axis < out->ndim; axis++)
-		if (out->dim[axis] != 1)
-			dvti_cuda_ew_add_axis(ew, out->dim[axis], stride, axis);
-	if (ew->ndim == 0) {
-		for (k = 0; k < 4; k++)
-			stride[k] = &one;
-		dvti_cuda_ew_add_axis(ew, 1, stride, 0);
-	}
-	dvti_cuda_ew_order(ew);
-	for (k = 1; k < ew->count; k++) {
-		ew->args.kind[k] = k == launch->i[0] ? DVTI_EW_SCALAR : DVTI_EW_SINGLE;
-		for (axis = 0; axis < ew->ndim; axis++)
-			if (ew->args.stride[k][axis] != 0)
-				ew->args.kind[k] = DVTI_EW_EACH;
-	}
-}
-
-/* Returns whether reading operand k along `axis` touches a new sector of 32 bytes per element, and
-   reading it along `other` does not. */
-static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int other) {
-	int64_t size = ew->args.bytes[k];
-	int64_t along = dvti_cuda_ew_distance(ew->args.stride[k][axis]);
-	int64_t across = dvti_cuda_ew_distance(ew->args.stride[k][other]);
-	return ew->args.kind[k] == DVTI_EW_EACH && along * size >= 32 && across && across * size < 32;
-}
-
-/* Finds operands whose axis order differs from the result's. Moves the axis along which they are
-   contiguous to the last place but one. */
-static void dvti_cuda_ew_find_tiles(dvti_cuda_ew *ew) {
-	const int64_t least = 16; /* thinner matrices would leave most threads of a tile idle */
-	int last = ew->ndim - 1, k, axis, lines = -1;
-	if (last == 0)
-		return;
-	for (k = 1; k < ew->count && ew->dim[last] >= least; k++)
-		for (axis = last - 1; axis >= 0 && lines < 0; axis--)
-			if (ew->dim[axis] >= least && dvti_cuda_ew_across(ew, k, last, axis))
-				lines = axis;
-	if (lines < 0)
-		return;
-	for (; lines + 1 < last; lines++)
-		dvti_cuda_ew_swap(ew, lines, lines + 1);
-	for (k = 1; k < ew->count; k++)
-		if (dvti_cuda_ew_across(ew, k, last, last - 1))
-			ew->across |= 1 << (k - 1);
-	ew->group = 0;
-}
-
-/* Returns the number of elements that one access can move: the last axis is contiguous or repeats
-   in every array, and all groups are aligned. Groups of mixed dtypes have four elements; those of
-   64 bits take two accesses. */
-static int64_t dvti_cuda_ew_most(const dvti_cuda_ew *ew, int64_t most, bool mixed) {
-	const unsigned access = mixed ? 32 : 16;
-	int last = ew->ndim - 1, k, axis;
-	uint64_t multiples = (uint64_t)most; /* n is the greatest power of two that divides all */
-	int64_t n;
-	for (k = 0; k < ew->count; k++) {
-		const int size = dvti_highest_bit((uint64_t)ew->args.bytes[k]); /* log2 */
-		multiples |= access >> size; /* every operand has groups of the program's length */
-		if (ew->args.kind[k] >= DVTI_EW_SINGLE)
-			continue;
-		if (ew->args.stride[k][last] != 1 && (k == 0 || ew->args.stride[k][last] != 0))
-			return 1;
-		if (ew->args.stride[k][last] == 0)
-			continue;
-		multiples |= ((uintptr_t)ew->args.data[k] & 15) >> size;
-		for (axis = 0; axis < last; axis++)
-			multiples |= (uint64_t)ew->args.stride[k][axis];
-	}
-	if (last > 0)
-		multiples |= (uint64_t)ew->dim[last];
-	n = (int64_t)(multiples & (~multiples + 1));
-	return mixed && n < most ? 1 : n;
-}
-
-static void dvti_cuda_ew_find_groups(dvti_cuda_ew *ew, int64_t most, bool mixed) {
-	int last = ew->ndim - 1, k;
-	ew->group = dvti_cuda_ew_most(ew, most, mixed);
-	for (k = 1; k < ew->count && last > 0; k++)
-		if (ew->args.kind[k] == DVTI_EW_EACH && ew->args.stride[k][last] == 0)
-			ew->args.kind[k] = DVTI_EW_GROUP;
-}
-
-/* ---- choice of the program ---- */
-/* Returns whether the program finds out the dtypes at run time, as rare mixtures do. Every copy has
-   its own program, and so has `where` with a condition of bool or of the values' dtype, as in
-   relu's gradient. */
-static bool dvti_cuda_ew_mixed(const dvti_cuda_ew *ew, dvti_op op) {
-	int first = op == DVTI_OP_where ? 2 : 1, k;
-	if (op == DVTI_OP_copy)
-		return false;
-	for (k = first; k < ew->count; k++)
-		if (ew->args.dtype[k] != ew->args.dtype[first])
-			return true;
-	if (op == DVTI_OP_where && ew->args.dtype[1] != DVT_BOOL &&
-		ew->args.dtype[1] != ew->args.dtype[first])
-		return true;
-	return ew->args.dtype[0] != ew->args.dtype[first] && ew->args.dtype[0] != DVT_BOOL;
-}
-
-/* Returns whether programs for any dtypes move groups of these, as dvti_mixed in
-   kernels/elementwise.cu. */
-static bool dvti_cuda_ew_grouped(const dvti_cuda_ew *ew, int compute) {
-	dvt_dtype out = (dvt_dtype)ew->args.dtype[0];
-	int k;
-	for (k = 1; k < ew->count; k++) {
-		dvt_dtype d = (dvt_dtype)ew->args.dtype[k];
-		if (compute == DVTI_I64   ? dvt_dtype_is_float(d)
-			: compute == DVTI_F32 ? d == DVT_F64 || d == DVT_I64
-								  : d != DVT_BOOL && ew->args.bytes[k] < 4)
-			return false;
-	}
-	return out == DVT_BOOL || (compute == DVTI_I64   ? out == DVT_I64 || out == DVT_I32
-							   : compute == DVTI_F32 ? dvt_dtype_is_float(out) && out != DVT_F64
-													 : out == DVT_F64 || out == DVT_F32);
-}
-
-/* Returns whether the operation has only a few instructions. */
-static bool dvti_cuda_ew_short(dvti_op op) {
-	return dvti_op_row_of(op)->cost == DVTI_COST_QUICK;
-}
-
-/* Returns how many positions a thread loads before the first use. One load of 16 bytes in flight
-   per thread does not fill the memory's queues at 24 warps per multiprocessor, two do. More, and
-   two of long operations, would mostly make programs longer. */
-static int64_t dvti_cuda_ew_each(const dvti_launch *launch, const dvti_cuda_ew *ew, bool mixed) {
-	if (ew->group == 0)
-		return 4;
-	if (mixed)
-		return 1;
-	if (dvti_cuda_ew_short(launch->op))
-		return 4;
-	return launch->compute == DVTI_F32 && dvti_op_row_of(launch->op)->cost != DVTI_COST_LONG ? 2
-																							 : 1;
-}
-
-/* Returns whether positions, or offsets in any array, need 64 bits. */
-static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew) {
-	const int64_t limit = (int64_t)1 << 30;
-	int64_t positions = 1;
-	int k, axis;
-	bool wide = false;
-	for (axis = 0; axis < ew->ndim; axis++)
-		positions *= ew->dim[axis];
-	for (k = 0; k < ew->count; k++) {
-		int64_t reach = 0;
-		for (axis = 0; axis < ew->ndim; axis++)
-			reach += dvti_cuda_ew_distance(ew->args.stride[k][axis]) * ew->dim[axis];
-		wide = wide || reach >= limit;
-	}
-	return wide || positions >= limit;
-}
-
-/* Limits clip's bound for an integer array to the range of its dtype, and truncates it, because the
-   elements are integers. */
-static int64_t dvti_cuda_ew_bound(double bound, dvt_dtype dtype) {
-	int bits = 8 * (int)dvt_dtype_size(dtype) - (dtype == DVT_U8 || dtype == DVT_BOOL ? 0 : 1);
-	double high = ldexp(1, bits), low = dtype == DVT_U8 || dtype == DVT_BOOL ? 0 : -high;
-	if (bound >= high)
-		return (int64_t)(((uint64_t)1 << bits) - 1);
-	return bound <= low ? (int64_t)low : (int64_t)bound;
-}
-
-/* ---- the launch ---- */
-/* Turns extents and strides of elements into those of tiles. */
-static void dvti_cuda_ew_tile(dvti_cuda_ew *ew) {
-	dvti_kelementwise *args = &ew->args;
-	int last = ew->ndim - 1, k, axis;
-	args->rows = ew->dim[last - 1];
-	args->columns = ew->dim[last];
-	for (k = 0; k < ew->count; k++) {
-		args->row_step[k] = args->stride[k][last - 1];
-		args->column_step[k] = args->stride[k][last];
-	}
-	for (axis = last - 1; axis <= last; axis++) {
-		ew->dim[axis] = (ew->dim[axis] - 1) / DVTI_EW_TILE + 1;
-		for (k = 0; k < ew->count; k++)
-			args->stride[k][axis] *= DVTI_EW_TILE;
-	}
-}
-
-static void dvti_cuda_ew_positions(dvti_cuda_ew *ew) {
-	dvti_kelementwise *args = &ew->args;
-	int last = ew->ndim - 1, k, axis;
-	if (ew->group == 0)
-		dvti_cuda_ew_tile(ew);
-	if (ew->group > 1) {
-		if (last == 0)
-			args->tail = ew->dim[0] & (ew->group - 1);
-		ew->dim[last] >>= dvti_highest_bit((uint64_t)ew->group);
-		for (k = 0; k < ew->count; k++)
-			args->stride[k][last] *= ew->group;
-	}
-	args->ndim = ew->ndim;
-	args->n = 1;
-	for (axis = 0; axis <= last; axis++) {
-		args->n *= ew->dim[axis];
-		if (axis > 0 || ew->group == 0) /* the kernel divides by these alone */
-			args->axis[axis] = dvti_cuda_divisor(ew->dim[axis]);
-	}
-}
-
-static void dvti_cuda_ew_parameters(dvti_cuda_ew *ew, const dvti_launch *launch) {
-	dvti_kelementwise *args = &ew->args;
-	args->f = launch->f[0];
-	args->i = launch->i[1];
-	args->f_low = launch->f[1];
-	args->f_high = launch->f[2];
-	if (launch->op == DVTI_OP_clip && launch->compute == DVTI_I64) {
-		args->i_low = dvti_cuda_ew_bound(launch->f[1], (dvt_dtype)args->dtype[0]);
-		args->i_high = dvti_cuda_ew_bound(launch->f[2], (dvt_dtype)args->dtype[0]);
-	}
-}
-
-DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	dvti_cuda_ew ew;
-	dvti_cuda_program program;
-	dvti_cuda_grid grid;
-	bool mixed, brief = dvti_cuda_ew_short(launch->op);
-	int64_t each;
-	int k;
-	dvti_cuda_ew_begin(&ew, launch);
-	mixed = dvti_cuda_ew_mixed(&ew, launch->op);
-	ew.wide = dvti_cuda_ew_wide(&ew);
-	dvti_cuda_ew_find_tiles(&ew);
-	if (ew.group && !mixed)
-		dvti_cuda_ew_find_groups(&ew, brief ? 16 : 4, false);
-	else if (ew.group && brief && dvti_cuda_ew_grouped(&ew, (int)launch->compute))
-		dvti_cuda_ew_find_groups(&ew, 4, true); /* others would be long programs */
-	dvti_cuda_ew_positions(&ew);
-	dvti_cuda_ew_parameters(&ew, launch);
-	each = dvti_cuda_ew_each(launch, &ew, mixed);
-	program = DVTI_CUDA_PROGRAM(elementwise);
-	program.variant = (uint64_t)launch->op | (uint64_t)launch->compute << 8;
-	for (k = 0; k < 4; k++)
-		program.variant |= (uint64_t)(mixed ? DVTI_EW_ANY : ew.args.dtype[k < ew.count ? k : 1])
-						   << (10 + 4 * k);
-	program.variant |= (uint64_t)dvti_highest_bit((uint64_t)DVTI_MAX(ew.group, 1)) << 26;
-	program.variant |= (uint64_t)dvti_highest_bit((uint64_t)each) << 29 | (uint64_t)ew.wide << 32;
-	program.variant |= (uint64_t)(ew.group == 0) << 33 | (uint64_t)ew.across << 34;
-	program.variant |= (uint64_t)(ew.ndim == 1) << 37;
-	grid = dvti_cuda_grid_for(gpu, DVTI_MAX(ew.args.n, 1), 256, each);
-	if (ew.group == 0) /* one block per tile */
-		grid = dvti_cuda_grid_for(gpu, ew.args.n * 256, 256, 1);
-	return dvti_cuda_start(gpu, launch, &program,
-						   ew.group ? "dvti_elementwise" : "dvti_elementwise_tile", grid, &ew.args,
-						   sizeof ew.args);
-}
-
-#undef DVTI_EW_ANY
-#undef DVTI_EW_TILE
-/* ==== end cuda_elementwise.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Creation of values: kernels fill, arange and eye (kernels/fill.cu). Variant: the dtype. The
    driver writes contiguous zeros, which needs no program. */
@@ -43496,345 +44612,6 @@ DVTI_FN int64_t dvti_cuda_plan_index(const dvti_cuda_gpu *gpu, dvti_launch *laun
 	return m ? dvti_cuda_sort_bytes(m, dvti_cuda_index_bits(launch)) : 0;
 }
 /* ==== end cuda_index.c ==== */
-/* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
-/* Matrix products: kernel matmul (kernels/matmul.cu, and cuda_matmul_mma.c where tensor cores can
-   be used). All choices depend on the launch, the GPU, its driver and NVRTC alone. So the same
-   product gives the same bits every time. */
-#ifdef DEVTENSOR_LINES
-#line 4 "src/3_cuda/launch/cuda_matmul.c"
-#endif
-
-/* The kernels of matmul.cu, by its KIND. */
-enum { DVTI_MM_SMALL, DVTI_MM_MEDIUM, DVTI_MM_LARGE, DVTI_MM_ROWS, DVTI_MM_COLUMNS, DVTI_MM_SUM };
-
-/* Returns the size of the type in which operands are staged and summed. Narrow integers wrap alike
-   in 32 bits. */
-static int dvti_cuda_mm_bytes(dvt_dtype dtype) {
-	return dtype == DVT_F64 || dtype == DVT_I64 || dtype == DVT_BOOL ? 8 : 4;
-}
-
-/* lies: DVTI_MM_ flags of a, then of b; 0 for kernels that read them from the launch. */
-static uint64_t dvti_cuda_mm_variant(dvt_dtype dtype, int kind, bool wide, int lies) {
-	return (uint64_t)dtype | (uint64_t)kind << 4 | (uint64_t)wide << 8 | (uint64_t)lies << 9;
-}
-
-DVTI_FN void dvti_cuda_describe_matmul(uint64_t variant, dvti_text *text) {
-	dvt_dtype dtype = (dvt_dtype)(variant & 15);
-	const int kind = (int)(variant >> 4 & 15);
-	const char *stage = dtype == DVT_F64                 ? "double"
-						: dvt_dtype_is_float(dtype)      ? "float"
-						: dvti_cuda_mm_bytes(dtype) == 8 ? "uint64_t"
-														 : "unsigned";
-	dvti_text_add(text, "#define D %d\n#define S %s\n#define KIND %d\n#define WIDE %d\n",
-				  (int)dtype, stage, kind, (int)(variant >> 8 & 1));
-	if (kind == DVTI_MM_SMALL)
-		dvti_text_add(text, "#define A_LIES (int)p.a_lies\n#define B_LIES (int)p.b_lies\n");
-	else
-		dvti_text_add(text, "#define A_LIES %d\n#define B_LIES %d\n", (int)(variant >> 9 & 3),
-					  (int)(variant >> 11 & 3));
-	dvti_cuda_add_matmul_jobs(text);
-}
-
-DVTI_FN dvti_cuda_mm_side dvti_cuda_mm_side_of(const dvti_cuda_mm *plan, dvt_dtype dtype, bool b) {
-	const dvti_kmatmul *p = &plan->args;
-	dvti_cuda_mm_side side;
-	side.data = b ? p->b : p->a;
-	side.dtype = dtype;
-	side.lines = b ? p->m : p->n;
-	side.k = p->k;
-	side.line_stride = b ? p->b_col : p->a_row;
-	side.k_stride = b ? p->b_k : p->a_k;
-	side.batch = b ? p->b_batch : p->a_batch;
-	side.batch_axes = (int)p->ndim;
-	return side;
-}
-
-DVTI_FN bool dvti_cuda_mm_packed(const dvti_cuda_mm_side *side, bool along_k, int64_t group) {
-	int64_t along = along_k ? side->k_stride : side->line_stride;
-	int64_t across = along_k ? side->line_stride : side->k_stride;
-	int64_t across_extent = along_k ? side->lines : side->k;
-	int i;
-	if (along != 1 || (across % group != 0 && across_extent > 1) ||
-		(uintptr_t)side->data % (uintptr_t)(group * dvt_dtype_size(side->dtype)) != 0)
-		return false;
-	for (i = 0; i < side->batch_axes; i++)
-		if (side->batch[i] % group != 0)
-			return false;
-	return true;
-}
-
-/* Simplifies the batch axes. Axes of extent 1 are dropped. If all matrices share one b and those of
-   a are stacked in memory, they become one tall matrix. */
-static void dvti_cuda_mm_batch(const dvti_launch *launch, dvti_kmatmul *p) {
-	const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
-	bool tall = true;
-	int i;
-	p->batches = 1;
-	for (i = 0; i < out->ndim - 2; i++) {
-		if (out->dim[i] == 1)
-			continue;
-		p->dim[p->ndim] = out->dim[i];
-		p->a_batch[p->ndim] = a->stride[i];
-		p->b_batch[p->ndim++] = b->stride[i];
-		p->batches *= out->dim[i];
-	}
-	for (i = 0; i < p->ndim; i++) {
-		int64_t inside = i + 1 < p->ndim ? p->a_batch[i + 1] * p->dim[i + 1] : p->a_row * p->n;
-		tall = tall && p->b_batch[i] == 0 && p->a_batch[i] == inside;
-	}
-	if (!tall)
-		return;
-	p->n *= p->batches;
-	p->batches = 1;
-	p->ndim = 0;
-}
-
-/* Swaps the operands of a product whose result is a column: it is the row of the transposed
-   product. */
-static void dvti_cuda_mm_swap(dvti_kmatmul *p) {
-	int i;
-	const void *data = p->a;
-	int64_t stride = p->a_k, row = p->a_row;
-	if (p->m != 1 || p->n == 1)
-		return;
-	p->a = p->b;
-	p->b = data;
-	p->a_row = p->b_col;
-	p->a_k = p->b_k;
-	p->b_k = stride;
-	p->b_col = row;
-	p->m = p->n;
-	p->n = 1;
-	p->bias_step = 0; /* its one element belongs to what were rows */
-	for (i = 0; i < p->ndim; i++) {
-		int64_t step = p->a_batch[i];
-		p->a_batch[i] = p->b_batch[i];
-		p->b_batch[i] = step;
-	}
-}
-
-DVTI_FN void dvti_cuda_mm_divide(dvti_cuda_mm *plan, int64_t rows, int64_t cols, int64_t splits) {
-	dvti_kmatmul *p = &plan->args;
-	p->row_tiles = (p->n - 1) / rows + 1;
-	p->col_tiles = (p->m - 1) / cols + 1;
-	p->chunk = DVTI_MAX(p->k, 1);
-	p->splits = 1;
-	if (splits > 1) {
-		p->chunk = ((p->k - 1) / splits / DVTI_MM_CHUNK + 1) * DVTI_MM_CHUNK;
-		p->splits = (p->k - 1) / p->chunk + 1;
-	}
-	p->jobs = p->row_tiles * p->col_tiles * p->splits * p->batches;
-}
-
-/* A full round of the GPU takes the
-   time of one tile plus the cost of starting it. Partial results are written and read again, by one
-   more kernel. */
-DVTI_FN int dvti_cuda_mm_choose(const dvti_cuda_gpu *gpu, const dvti_cuda_mm *plan,
-								const dvti_cuda_mm_tile *tiles, int n, int64_t most, double write,
-								int64_t *splits, double *best) {
-	const dvti_kmatmul *p = &plan->args;
-	const double processors = dvti_cuda_physical_of(gpu)->processors;
-	const double results = (double)p->n * (double)p->m * (double)p->batches;
-	int kind = 0, i;
-	*best = -1;
-	*splits = 1;
-	for (i = 0; i < n; i++) {
-		double jobs = (double)((p->n - 1) / tiles[i].rows + 1) *
-					  (double)((p->m - 1) / tiles[i].cols + 1) * (double)p->batches;
-		double area = (double)tiles[i].rows * (double)tiles[i].cols / tiles[i].rate;
-		int64_t pieces;
-		for (pieces = 1; pieces == 1 || (pieces <= most && p->k / pieces >= 4 * DVTI_MM_CHUNK);
-			 pieces *= 2) {
-			double depth = (double)p->k / (double)pieces + DVTI_MM_CHUNK;
-			double rounds = ceil(jobs * (double)pieces / processors);
-			double time = rounds * area * depth;
-			if (pieces > 1)
-				time += (double)pieces * results * write / processors + 6000 * write;
-			if (pieces > 1 && jobs * (double)pieces > 4 * processors)
-				break;
-			if (*best < 0 || time < *best) {
-				*best = time;
-				kind = i;
-				*splits = pieces;
-			}
-		}
-	}
-	return kind;
-}
-
-/* Returns how a kernel of tiles reads the operand: DVTI_MM_ flags. `copied`: elements are copied
-   unchanged. Then an operand that is transposed is copied element by element, and may have any
-   alignment. */
-static int dvti_cuda_mm_lies(const dvti_cuda_mm_side *side, bool copied, int64_t group) {
-	const bool along_k = llabs(side->k_stride) < llabs(side->line_stride);
-	const bool wide = (along_k && copied && side->k_stride == 1) ||
-					  (dvti_cuda_mm_packed(side, along_k, group) &&
-					   (along_k ? side->k : side->lines) % group == 0);
-	return (along_k ? DVTI_MM_ALONG_K : 0) | (wide ? DVTI_MM_WIDE : 0);
-}
-
-/* whole: k is not split. */
-static void dvti_cuda_mm_tiles(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype,
-							   bool whole) {
-	const int64_t group = 16 / dvti_cuda_mm_bytes(dtype);
-	const dvti_cuda_mm_tile tiles[] = {
-		{32, 32, 0.35}, {64, 64, 0.7}, {128, group == 4 ? 128 : 64, 1}};
-	const dvti_cuda_mm_side a = dvti_cuda_mm_side_of(plan, dtype, false);
-	const dvti_cuda_mm_side b = dvti_cuda_mm_side_of(plan, dtype, true);
-	const bool copied =
-		dvti_cuda_physical_of(gpu)->cc >= 80 && dvt_dtype_size(dtype) == dvti_cuda_mm_bytes(dtype);
-	int64_t splits;
-	int kind = dvti_cuda_mm_choose(gpu, plan, tiles, DVTI_LENGTH(tiles), whole ? 1 : INT64_MAX, 16,
-								   &splits, &plan->time);
-	int a_lies, b_lies;
-	dvti_cuda_mm_divide(plan, tiles[kind].rows, tiles[kind].cols, splits);
-	a_lies = dvti_cuda_mm_lies(&a, copied, group);
-	b_lies = dvti_cuda_mm_lies(&b, copied, group);
-	plan->args.a_lies = a_lies;
-	plan->args.b_lies = b_lies;
-	plan->program.variant =
-		dvti_cuda_mm_variant(dtype, kind, false, kind == DVTI_MM_SMALL ? 0 : a_lies | b_lies << 2);
-	/* The address must be aligned even if nothing is copied. The stride of an axis that is never
-       stepped along may be anything. */
-	if (plan->args.k == 1)
-		plan->args.a_k = plan->args.b_k = 0;
-	plan->entry = "dvti_matmul_tiles";
-	plan->threads = kind == DVTI_MM_SMALL ? 64 : kind == DVTI_MM_MEDIUM ? 128 : 256;
-}
-
-/* Chooses one warp per element where that fills the GPU, else eight; k is split where even that
-   does not. */
-static void dvti_cuda_mm_rows(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
-	const int64_t group = 16 / dvti_cuda_mm_bytes(dtype),
-				  full = 4 * dvti_cuda_physical_of(gpu)->processors;
-	dvti_kmatmul *p = &plan->args;
-	dvti_cuda_mm_side x = dvti_cuda_mm_side_of(plan, dtype, false);
-	dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
-	bool wide = p->k % group == 0 && dvti_cuda_mm_packed(&x, true, group) &&
-				dvti_cuda_mm_packed(&w, true, group);
-	int64_t blocks = p->m * p->batches;
-	p->team = p->k < 1024 || blocks / 8 >= full ? 1 : 8;
-	blocks = blocks * p->team / 8 + 1;
-	dvti_cuda_mm_divide(plan, 1, 8 / p->team, DVTI_MIN(DVTI_MIN(full / blocks, p->k / 8192), 1024));
-	plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_ROWS, wide, 0);
-	plan->entry = "dvti_matmul_rows";
-	plan->threads = 256;
-}
-
-static void dvti_cuda_mm_columns(const dvti_cuda_gpu *gpu, dvti_cuda_mm *plan, dvt_dtype dtype) {
-	const int64_t group = 16 / dvti_cuda_mm_bytes(dtype),
-				  full = 4 * dvti_cuda_physical_of(gpu)->processors;
-	dvti_kmatmul *p = &plan->args;
-	dvti_cuda_mm_side w = dvti_cuda_mm_side_of(plan, dtype, true);
-	bool wide = p->m % group == 0 && dvti_cuda_mm_packed(&w, false, group);
-	int64_t blocks = ((p->m - 1) / (32 * group) + 1) * p->batches;
-	dvti_cuda_mm_divide(plan, 1, 32 * group, DVTI_MIN(full / blocks, p->k / 256));
-	plan->program.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_COLUMNS, wide, 0);
-	plan->entry = "dvti_matmul_columns";
-	plan->threads = 256;
-}
-
-/* ---- the plan ---- */
-static void dvti_cuda_mm_plan(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
-							  dvti_cuda_mm *plan) {
-	const dvti_view *out = &launch->out[0], *a = &launch->in[0], *b = &launch->in[1];
-	dvti_kmatmul *p = &plan->args;
-	int last = out->ndim - 1;
-	dvti_clear(plan, sizeof *plan);
-	plan->program = DVTI_CUDA_PROGRAM(matmul);
-	plan->partial = dvti_cuda_mm_bytes(out->dtype);
-	p->a = a->data;
-	p->b = b->data;
-	p->out = out->data;
-	p->n = out->dim[last - 1];
-	p->m = out->dim[last];
-	p->k = a->dim[last];
-	p->a_row = a->stride[last - 1];
-	p->a_k = a->stride[last];
-	p->b_k = b->stride[last - 1];
-	p->b_col = b->stride[last];
-	p->bias = launch->epilogue.bias.data;
-	p->bias_step = 1;
-	p->mask = launch->epilogue.mask;
-	p->relu = launch->epilogue.activation == DVTI_RELU;
-	dvti_cuda_mm_batch(launch, p);
-	dvti_cuda_mm_swap(p);
-	if (p->n == 1 && p->k > 0 && (p->m == 1 || llabs(p->b_k) < llabs(p->b_col)))
-		dvti_cuda_mm_rows(gpu, plan, out->dtype);
-	else if (p->n == 1 && p->k > 0)
-		dvti_cuda_mm_columns(gpu, plan, out->dtype);
-	else {
-		if (!dvti_cuda_mma_plan(gpu, launch, plan))
-			dvti_cuda_mm_tiles(gpu, plan, out->dtype, false);
-		dvti_cuda_wgmma_repack(gpu, launch, plan);
-	}
-	p->wide = p->m % (16 / plan->partial) == 0 && (uintptr_t)p->out % 16 == 0;
-}
-
-DVTI_PLAN_FITS(dvti_cuda_mm)
-
-/* Returns the bytes of partial results, a multiple of 256. */
-static int64_t dvti_cuda_mm_partial_bytes(const dvti_cuda_mm *plan) {
-	const dvti_kmatmul *p = &plan->args;
-	if (p->splits == 1)
-		return 0;
-	return (p->splits * p->batches * p->n * p->m * plan->partial + 255) / 256 * 256;
-}
-
-DVTI_FN int64_t dvti_cuda_plan_matmul(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-	dvti_cuda_mm *plan = (dvti_cuda_mm *)(void *)&launch->plan;
-	if (dvti_cuda_view_size(&launch->out[0]) == 0)
-		return 0;
-	dvti_cuda_mm_plan(gpu, launch, plan);
-	launch->spare = plan->parts > 0;
-	return dvti_cuda_mm_partial_bytes(plan) + dvti_cuda_packed_bytes(plan, launch->out[0].dtype);
-}
-
-static dvt_status dvti_cuda_mm_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-									 const dvti_cuda_mm *plan) {
-	dvti_cuda_grid grid;
-	if (plan->program.family == DVTI_CUDA_FAMILY_matmul_wgmma)
-		return dvti_cuda_wgmma_start(gpu, launch, plan);
-	grid.y = (plan->args.jobs - 1) / INT32_MAX + 1;
-	grid.x = (plan->args.jobs - 1) / grid.y + 1;
-	grid.z = 1;
-	grid.threads = plan->threads;
-	grid.shared = plan->shared;
-	return dvti_cuda_start(gpu, launch, &plan->program, plan->entry, grid, &plan->args,
-						   sizeof plan->args);
-}
-
-DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	const dvti_cuda_mm *planned = (const dvti_cuda_mm *)(const void *)&launch->plan;
-	const dvt_dtype dtype = launch->out[0].dtype;
-	dvti_cuda_mm plan;
-	dvt_status status;
-	if (!launch->workspace) /* neither partial results nor copies */
-		return dvti_cuda_mm_start(gpu, launch, planned);
-	plan = *planned;
-	plan.args.partial = launch->workspace;
-	if (plan.parts)
-		plan.copies = (const char *)launch->workspace + dvti_cuda_mm_partial_bytes(&plan);
-	if (plan.parts == 2)
-		plan.args.special = (const unsigned *)(const void *)plan.copies;
-	status = dvti_cuda_mm_start(gpu, launch, &plan);
-	if (status == DVT_OK && plan.args.splits > 1) {
-		dvti_cuda_program sum = DVTI_CUDA_PROGRAM(matmul);
-		sum.variant = dvti_cuda_mm_variant(dtype, DVTI_MM_SUM, false, 0);
-		status =
-			dvti_cuda_start(gpu, launch, &sum, "dvti_matmul_sum",
-							dvti_cuda_grid_for(gpu, dvti_cuda_view_size(&launch->out[0]), 256, 1),
-							&plan.args, sizeof plan.args);
-	}
-	if (status == DVT_OK && plan.args.special) { /* computes what cannot be split into parts */
-		plan.program = DVTI_CUDA_PROGRAM(matmul);
-		plan.shared = 0;
-		dvti_cuda_mm_tiles(gpu, &plan, dtype, true);
-		status = dvti_cuda_mm_start(gpu, launch, &plan);
-	}
-	return status;
-}
-/* ==== end cuda_matmul.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* Matrix products on tensor cores: kernels/matmul_mma.cu (mma.sync), and the choice between it and
    wgmma. */
@@ -44867,235 +45644,6 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 
 #undef DVTI_CUDA_SHUFFLE_BLOCK
 /* ==== end cuda_random.c ==== */
-/* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
-/* Reductions: kernel reduce (kernels/reduce.cu). The geometry depends on shape, strides and dtype
-   alone, so every GPU gives the same bits. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/3_cuda/launch/cuda_reduce.c"
-#endif
-
-#define DVTI_CUDA_BLOCKS 4096 /* enough blocks to keep a large GPU busy to the end */
-
-typedef struct dvti_cuda_reduction {
-	dvti_kreduce args;
-	int64_t tiles, join_lanes;
-	bool columns, split, wide;
-} dvti_cuda_reduction;
-
-typedef enum dvti_cuda_reduce_kernel {
-	DVTI_CUDA_REDUCE_ROWS,
-	DVTI_CUDA_REDUCE_COLUMNS,
-	DVTI_CUDA_REDUCE_CHUNKS /* shared by the others */
-} dvti_cuda_reduce_kernel;
-
-/* ---- geometry ---- */
-/* Returns whether all groups of 16 bytes are contiguous and aligned, for every result. */
-static bool dvti_cuda_reduce_vector(const dvti_kreduce *args, int64_t each) {
-	const dvti_kview *kept = &args->kept, *reduced = &args->reduced;
-	int last = (int)reduced->ndim - 1, i;
-	bool good = reduced->stride[last] == 1 && (uintptr_t)kept->data % 16 == 0;
-	for (i = 0; i < (int)kept->ndim; i++)
-		good = good && kept->stride[i] % each == 0;
-	for (i = 0; i < last; i++)
-		good = good && reduced->stride[i] % each == 0;
-	return good && (last == 0 || reduced->dim[last] % each == 0);
-}
-
-/* Splits results into chunks, multiples of `step`, where that makes more blocks and each chunk
-   still has enough work. */
-static void dvti_cuda_reduce_cut(dvti_cuda_reduction *r, int64_t step) {
-	dvti_kreduce *args = &r->args;
-	int64_t chunks = DVTI_MIN(args->n_reduced / (4 * step), DVTI_CUDA_BLOCKS / r->tiles);
-	args->chunk = args->n_reduced;
-	args->n_chunks = 1;
-	if (chunks >= 2) {
-		args->chunk = ((args->n_reduced - 1) / (chunks * step) + 1) * step;
-		args->n_chunks = (args->n_reduced - 1) / args->chunk + 1;
-	}
-	r->split = args->n_chunks > 1;
-	r->join_lanes = args->n_chunks > 128 ? 256 : 32;
-}
-
-static void dvti_cuda_reduce_shape(dvti_cuda_reduction *r, int64_t each) {
-	dvti_kreduce *args = &r->args;
-	const dvti_kview *kept = &args->kept, *reduced = &args->reduced;
-	int64_t inner = kept->stride[kept->ndim - 1], depth = reduced->stride[reduced->ndim - 1];
-	int64_t rows;
-	r->columns = kept->dim[kept->ndim - 1] > 1 && args->n_reduced > 1 &&
-				 dvti_cuda_distance(inner) < dvti_cuda_distance(depth);
-	if (r->columns) {
-		rows = DVTI_MIN(dvti_cuda_power(args->n_reduced / 8 + 1), 8);
-		args->lanes = DVTI_MIN(dvti_cuda_power(args->n_kept), 256 / rows);
-		r->tiles = (args->n_kept - 1) / args->lanes + 1;
-		dvti_cuda_reduce_cut(r, 256 / args->lanes * 8);
-		return;
-	}
-	args->lanes = DVTI_MIN(dvti_cuda_power((args->n_reduced - 1) / each + 1), 32);
-	if (args->n_reduced >= (args->n_kept > 2048 ? 256 : 32) * each * 4)
-		args->lanes = 256;
-	r->tiles = (args->n_kept - 1) / (256 / args->lanes) + 1;
-	dvti_cuda_reduce_cut(r, args->lanes == 256 ? 256 * each * 4 : INT32_MAX);
-	args->vector = dvti_cuda_reduce_vector(args, each);
-}
-
-static void dvti_cuda_reduce_plan_of(const dvti_launch *launch, dvti_cuda_reduction *r) {
-	const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* positions past the end still fit */
-	dvti_kreduce *args = &r->args;
-	dvti_kview none;
-	int kept = (int)launch->i[0], i;
-	bool sorts = dvti_reduce_row_of(launch->op)->rule != DVTI_RESULT_PLACE; /* axes, by stride */
-	dvti_clear(r, sizeof *r);
-	dvti_cuda_view(&args->out, &launch->out[0]);
-	args->kept.data = args->reduced.data = launch->in[0].data;
-	args->kept.ndim = kept;
-	args->reduced.ndim = launch->in[0].ndim - kept;
-	args->n_kept = args->n_reduced = 1;
-	for (i = 0; i < kept; i++) {
-		args->kept.dim[i] = launch->in[0].dim[i];
-		args->kept.stride[i] = launch->in[0].stride[i];
-		args->n_kept *= args->kept.dim[i];
-	}
-	for (i = 0; i < (int)args->reduced.ndim; i++) {
-		args->reduced.dim[i] = launch->in[0].dim[kept + i];
-		args->reduced.stride[i] = launch->in[0].stride[kept + i];
-		args->n_reduced *= args->reduced.dim[i];
-	}
-	args->count = launch->f[0];
-	dvti_cuda_simplify_axes(&args->kept, &args->out, true);
-	none = args->reduced;
-	dvti_cuda_simplify_axes(&args->reduced, &none, sorts);
-	r->wide = dvti_cuda_reach(&args->kept) + dvti_cuda_reach(&args->reduced) > narrow ||
-			  DVTI_MAX(args->n_kept, args->n_reduced) > narrow;
-	dvti_cuda_reduce_shape(r, 16 / dvt_dtype_size(launch->in[0].dtype));
-	args->items = r->tiles * args->n_chunks;
-}
-
-/* ---- the program ---- */
-/* Adds the texts of the operation's row; reduce.cu defines the functions in them. */
-static void dvti_cuda_add_row(dvti_text *text, int op) {
-	switch (op) {
-#define DVTI_ROW(name, rule, method, none, term, join, finish, reads, grad, lo, hi, doc) \
-	case DVTI_OP_##name: \
-		dvti_text_add(text, "%s", \
-					  "#define RULE RULE_" #rule "\n#define METHOD METHOD_" #method \
-					  "\n#define NONE " #none "\n#define TERM " #term "\n#define JOIN W(" #join \
-					  ")\n#define FINISH " #finish "\n"); \
-		break;
-		DVTI_REDUCE_TABLE(DVTI_ROW)
-#undef DVTI_ROW
-	default:
-		break;
-	}
-}
-
-DVTI_FN void dvti_cuda_describe_reduce(uint64_t variant, dvti_text *text) {
-	const int op = (int)(variant >> 8 & 255);
-	const dvti_reduce_row *row = dvti_reduce_row_of((dvti_op)op);
-	dvti_text_add(text, "enum { RULE_SUM, RULE_FLOAT, RULE_SAME, RULE_BOOL, RULE_PLACE };\n"
-						"enum { METHOD_ADD, METHOD_WIDE2, METHOD_WIDE4, METHOD_EXTREME, "
-						"METHOD_BITS, METHOD_LOGSUMEXP };\n");
-	dvti_text_add(text, "#define D %d\n#define OUT %d\n", (int)(variant & 15),
-				  (int)(variant >> 4 & 15));
-	dvti_cuda_add_row(text, op);
-	dvti_text_add(text, "#define SMALLEST %d\n", row->join == DVTI_JOIN_smaller);
-	dvti_text_add(text,
-				  "#define ROWS 0\n#define COLUMNS 1\n"
-				  "#define CHUNKS 2\n#define KERNEL %d\n#define WIDE %d\n",
-				  (int)(variant >> 16 & 3), (int)(variant >> 18 & 1));
-	if (row->method == DVTI_METHOD_LOGSUMEXP)
-		dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
-}
-
-static dvti_cuda_grid dvti_cuda_reduce_grid(int64_t items) {
-	dvti_cuda_grid grid;
-	grid.x = DVTI_MIN(items, INT32_MAX);
-	grid.y = grid.z = 1;
-	grid.threads = 256;
-	grid.shared = 0;
-	return grid;
-}
-
-static dvt_status dvti_cuda_reduce_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-										 const dvti_kreduce *args, bool wide,
-										 dvti_cuda_reduce_kernel kernel) {
-	static const char *const entry[] = {"dvti_reduce_rows", "dvti_reduce_columns",
-										"dvti_reduce_chunks"};
-	dvti_cuda_program program = DVTI_CUDA_PROGRAM(reduce);
-	program.variant = (uint64_t)launch->in[0].dtype | (uint64_t)launch->out[0].dtype << 4 |
-					  (uint64_t)launch->op << 8 | (uint64_t)kernel << 16 | (uint64_t)wide << 18;
-	return dvti_cuda_start(gpu, launch, &program, entry[kernel], dvti_cuda_reduce_grid(args->items),
-						   args, sizeof *args);
-}
-
-DVTI_FN dvt_status dvti_cuda_reduce(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	const dvti_cuda_reduction *r = (const dvti_cuda_reduction *)(const void *)&launch->plan;
-	const dvti_cuda_reduce_kernel kernel =
-		r->columns ? DVTI_CUDA_REDUCE_COLUMNS : DVTI_CUDA_REDUCE_ROWS;
-	dvti_kreduce args;
-	dvt_status status;
-	if (!r->split)
-		return dvti_cuda_reduce_start(gpu, launch, &r->args, r->wide, kernel);
-	args = r->args;
-	args.partial = launch->workspace;
-	status = dvti_cuda_reduce_start(gpu, launch, &args, r->wide, kernel);
-	if (status != DVT_OK)
-		return status;
-	args.lanes = r->join_lanes;
-	args.items = (args.n_kept - 1) / (256 / args.lanes) + 1;
-	return dvti_cuda_reduce_start(gpu, launch, &args, r->wide, DVTI_CUDA_REDUCE_CHUNKS);
-}
-
-DVTI_PLAN_FITS(dvti_cuda_reduction)
-
-DVTI_FN int64_t dvti_cuda_plan_reduce(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-	dvti_cuda_reduction *r = (dvti_cuda_reduction *)(void *)&launch->plan;
-	(void)gpu;
-	if (dvti_cuda_view_size(&launch->out[0]) == 0)
-		return 0;
-	dvti_cuda_reduce_plan_of(launch, r);
-	return r->split ? r->args.n_kept * r->args.n_chunks * 16 : 0;
-}
-
-/* ---- sums of parts ---- */
-/* Describes the sum of `parts` arrays, one after another in the workspace, as a launch. */
-static dvti_launch dvti_cuda_part_sums_of(const dvti_launch *launch, dvt_dtype dtype,
-										  int64_t parts) {
-	const int64_t size = dvti_cuda_view_size(&launch->out[0]);
-	dvti_launch sum = *launch;
-	sum.op = DVTI_OP_sum;
-	sum.n_in = sum.n_out = 1;
-	sum.i[0] = 1;
-	sum.f[0] = (double)parts;
-	sum.in[0].data = launch->workspace;
-	sum.in[0].dtype = dtype;
-	sum.in[0].ndim = 2;
-	sum.in[0].dim[0] = sum.in[0].stride[1] = sum.out[0].dim[0] = size;
-	sum.in[0].dim[1] = parts;
-	sum.in[0].stride[0] = sum.out[0].stride[0] = 1;
-	sum.out[0].ndim = 1;
-	return sum;
-}
-
-static int64_t dvti_cuda_part_bytes(const dvti_launch *launch, dvt_dtype dtype, int64_t parts) {
-	return (parts * dvti_cuda_view_size(&launch->out[0]) * dvt_dtype_size(dtype) + 15) / 16 * 16;
-}
-
-DVTI_FN int64_t dvti_cuda_plan_part_sums(const dvti_cuda_gpu *gpu, const dvti_launch *launch,
-										 dvt_dtype dtype, int64_t parts) {
-	dvti_launch sum = dvti_cuda_part_sums_of(launch, dtype, parts);
-	return dvti_cuda_part_bytes(launch, dtype, parts) + dvti_cuda_plan_reduce(gpu, &sum);
-}
-
-DVTI_FN dvt_status dvti_cuda_part_sums(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-									   dvt_dtype dtype, int64_t parts) {
-	dvti_launch sum = dvti_cuda_part_sums_of(launch, dtype, parts);
-	sum.workspace = (char *)launch->workspace + dvti_cuda_part_bytes(launch, dtype, parts);
-	dvti_cuda_plan_reduce(gpu, &sum);
-	return dvti_cuda_reduce(gpu, &sum);
-}
-
-#undef DVTI_CUDA_BLOCKS
-/* ==== end cuda_reduce.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: kernel scan (kernels/scan.cu). */
 #ifdef DEVTENSOR_LINES
@@ -45156,225 +45704,6 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_ROW_CHUNK
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
 /* ==== end cuda_scan.c ==== */
-/* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
-/* Softmax along the last axis, and cross-entropy: kernels softmax and cross_entropy
-   (kernels/softmax.cu).
-
-   Variant, from the lowest bit: 4 dtype of the input, 4 of the result, 6 PER, 1 each LOGARITHM,
-   COLUMNS, LONG, WIDE, GRADIENT, 4 dtype of labels + 1, 1 PARTS. */
-#ifdef DEVTENSOR_LINES
-#line 6 "src/3_cuda/launch/cuda_softmax.c"
-#endif
-
-#define DVTI_CUDA_PAIR 32768 /* longest row of which two per multiprocessor fit in L2 */
-
-/* Long rows are cut into parts where there are fewer blocks than fill a GPU; then into at most so
-   many that there are twice as many blocks. */
-#define DVTI_CUDA_SOFTMAX_BLOCKS 512
-#define DVTI_CUDA_SOFTMAX_PARTS 64
-#define DVTI_CUDA_SOFTMAX_PER 16 /* elements per thread, 2048 per block */
-
-typedef struct dvti_cuda_softmax_plan {
-	dvti_ksoftmax args;
-	dvti_cuda_grid grid;
-	bool columns, in_registers, wide; /* in_registers: a row fits in its threads' registers */
-	int per;                          /* elements per thread */
-} dvti_cuda_softmax_plan;
-
-/* Returns whether groups of 16 bytes can be read and written with one access. */
-static bool dvti_cuda_softmax_vector(const dvti_view *in, const dvti_view *out,
-									 const dvti_ksoftmax *args) {
-	int64_t each = 16 / dvt_dtype_size(out->dtype);
-	int i;
-	bool good = in->dtype == out->dtype && args->n % each == 0 && args->in_step == 1 &&
-				args->out_step == 1 && (uintptr_t)args->in.data % 16 == 0 &&
-				(uintptr_t)args->out.data % 16 == 0;
-	for (i = 0; i < (int)args->in.ndim; i++)
-		good = good && args->in.stride[i] % each == 0 && args->out.stride[i] % each == 0;
-	return good;
-}
-
-/* Sets threads per row and elements per thread for interleaved rows. */
-static void dvti_cuda_softmax_columns(dvti_cuda_softmax_plan *plan, int64_t most) {
-	dvti_ksoftmax *args = &plan->args;
-	plan->per = (int)(args->n <= 64 ? 8 : DVTI_MIN(most, 32));
-	args->lanes = args->n <= 8 ? 1 : 8;
-	if (args->rows < 256 / args->lanes)
-		args->lanes = 256 / dvti_cuda_power(args->rows);
-	plan->in_registers = args->n <= args->lanes * plan->per;
-	plan->grid.threads = 256;
-}
-
-static void dvti_cuda_softmax_rows(dvti_cuda_softmax_plan *plan, int64_t each, int64_t most) {
-	dvti_ksoftmax *args = &plan->args;
-	plan->per = (int)(args->n <= 256 ? 8 : most);
-	plan->in_registers = args->n <= 512 * most;
-	if (args->n <= 32 * plan->per)
-		args->lanes = DVTI_MIN(dvti_cuda_power((args->n - 1) / DVTI_MAX(each, 4) + 1), 32);
-	else
-		args->lanes = args->n <= 256 * most ? 256 : 512;
-	plan->grid.threads = (int)DVTI_MAX(args->lanes, 256);
-}
-
-static void dvti_cuda_softmax_cut(dvti_cuda_softmax_plan *plan) {
-	dvti_ksoftmax *args = &plan->args;
-	int64_t tile, tiles, most;
-	plan->per = DVTI_CUDA_SOFTMAX_PER;
-	if (!plan->columns)
-		args->lanes = plan->grid.threads = 128;
-	tile = args->lanes * plan->per;
-	tiles = (args->n - 1) / tile + 1;
-	most = DVTI_MIN((2 * DVTI_CUDA_SOFTMAX_BLOCKS - 1) / args->groups + 1, DVTI_CUDA_SOFTMAX_PARTS);
-	args->part = ((tiles - 1) / most + 1) * tile;
-	args->parts = (args->n - 1) / args->part + 1;
-	plan->grid.x = args->groups * args->parts;
-}
-
-DVTI_PLAN_FITS(dvti_cuda_softmax_plan)
-
-static void dvti_cuda_softmax_plan_of(const dvti_cuda_gpu *gpu, const dvti_view *in,
-									  const dvti_view *out, dvti_cuda_softmax_plan *plan) {
-	const int64_t narrow = INT32_MAX - ((int64_t)1 << 20); /* positions past the end still fit */
-	dvti_ksoftmax *args = &plan->args;
-	int last = in->ndim - 1, i;
-	bool doubles = in->dtype == DVT_F64 || !dvt_dtype_is_float(in->dtype);
-	int64_t each, most = doubles ? 16 : 32; /* elements that fit in 128 registers */
-	dvti_clear(plan, sizeof *plan);
-	dvti_cuda_view(&args->in, in);
-	dvti_cuda_view(&args->out, out);
-	args->n = args->in.dim[last];
-	args->in_step = args->in.stride[last];
-	args->out_step = args->out.stride[last];
-	args->in.ndim = args->out.ndim = last;
-	args->rows = 1;
-	for (i = 0; i < last; i++)
-		args->rows *= args->in.dim[i];
-	dvti_cuda_simplify_axes(&args->in, &args->out, true);
-	args->vector = dvti_cuda_softmax_vector(in, out, args);
-	each = args->vector ? 16 / dvt_dtype_size(out->dtype) : 1;
-	last = (int)args->in.ndim - 1;
-	plan->columns = args->in.dim[last] > 1 && args->n > 1 &&
-					dvti_cuda_distance(args->in.stride[last]) < dvti_cuda_distance(args->in_step);
-	plan->wide =
-		dvti_cuda_reach(&args->in) + args->n * dvti_cuda_distance(args->in_step) > narrow ||
-		dvti_cuda_reach(&args->out) + args->n * dvti_cuda_distance(args->out_step) > narrow;
-	if (plan->columns)
-		dvti_cuda_softmax_columns(plan, most);
-	else
-		dvti_cuda_softmax_rows(plan, each, most);
-	args->groups = (args->rows - 1) / (plan->grid.threads / args->lanes) + 1;
-	args->parts = 1;
-	plan->grid.x = DVTI_MIN(args->groups, INT32_MAX);
-	if (!plan->in_registers && args->groups < DVTI_CUDA_SOFTMAX_BLOCKS)
-		dvti_cuda_softmax_cut(plan);
-	else if (!plan->in_registers && !plan->columns) /* rows in progress stay in L2 */
-		plan->grid.x = DVTI_MIN(args->groups, (int64_t)dvti_cuda_physical_of(gpu)->processors *
-												  (args->n <= DVTI_CUDA_PAIR ? 2 : 1));
-	plan->grid.y = plan->grid.z = 1;
-}
-
-DVTI_FN void dvti_cuda_describe_softmax(uint64_t variant, dvti_text *text) {
-	const bool gradient = (variant >> 18 & 1) != 0;
-	dvti_text_add(text, "#define D %d\n#define OUT %d\n#define PER %d\n", (int)(variant & 15),
-				  (int)(variant >> 4 & 15), (int)(variant >> 8 & 63));
-	dvti_text_add(text,
-				  "#define LOGARITHM %d\n#define COLUMNS %d\n#define LONG %d\n#define WIDE %d\n",
-				  (int)(variant >> 14 & 1), (int)(variant >> 15 & 1), (int)(variant >> 16 & 1),
-				  (int)(variant >> 17 & 1));
-	dvti_text_add(text, "#define GRADIENT %d\n#define LABEL %d\n#define PARTS %d\n", gradient,
-				  (int)(variant >> 19 & 15) - 1, (int)(variant >> 23 & 1));
-	if (gradient)
-		dvti_cuda_add_functions(text, "exp.inl");
-	else
-		dvti_cuda_add_exp_below(text, (dvt_dtype)(variant & 15));
-}
-
-static dvti_cuda_program dvti_cuda_softmax_program(const dvti_cuda_softmax_plan *plan, dvt_dtype in,
-												   dvt_dtype out, bool logarithm) {
-	dvti_cuda_program program = DVTI_CUDA_PROGRAM(softmax);
-	program.variant = (uint64_t)in | (uint64_t)out << 4 | (uint64_t)plan->per << 8 |
-					  (uint64_t)logarithm << 14 | (uint64_t)plan->columns << 15 |
-					  (uint64_t)(!plan->in_registers && plan->args.parts == 1) << 16 |
-					  (uint64_t)plan->wide << 17 | (uint64_t)(plan->args.parts > 1) << 23;
-	return program;
-}
-
-DVTI_FN int64_t dvti_cuda_plan_softmax(const dvti_cuda_gpu *gpu, dvti_launch *launch) {
-	dvti_cuda_softmax_plan *plan = (dvti_cuda_softmax_plan *)(void *)&launch->plan;
-	if (launch->op == DVTI_OP_cross_entropy_data)
-		return 0;
-	dvti_cuda_softmax_plan_of(gpu, &launch->in[0], &launch->out[launch->n_out - 1], plan);
-	if (launch->op == DVTI_OP_cross_entropy) {
-		plan->args.label = launch->in[1].data;
-		plan->args.loss = launch->out[0].data;
-	}
-	return plan->args.parts > 1 ? plan->args.rows * plan->args.parts * 16 : 0;
-}
-
-/* Starts the one kernel, or the two that compute parts. */
-static dvt_status dvti_cuda_softmax_start(dvti_cuda_gpu *gpu, const dvti_launch *launch,
-										  const dvti_cuda_softmax_plan *plan,
-										  dvti_cuda_program program) {
-	dvti_ksoftmax args;
-	dvt_status status;
-	if (plan->args.parts == 1)
-		return dvti_cuda_start(gpu, launch, &program, "dvti_softmax", plan->grid, &plan->args,
-							   sizeof plan->args);
-	args = plan->args;
-	args.partial = launch->workspace;
-	status = dvti_cuda_start(gpu, launch, &program, "dvti_softmax_parts", plan->grid, &args,
-							 sizeof args);
-	if (status != DVT_OK)
-		return status;
-	return dvti_cuda_start(gpu, launch, &program, "dvti_softmax_finish", plan->grid, &args,
-						   sizeof args);
-}
-
-DVTI_FN dvt_status dvti_cuda_softmax(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	const dvti_cuda_softmax_plan *plan =
-		(const dvti_cuda_softmax_plan *)(const void *)&launch->plan;
-	return dvti_cuda_softmax_start(gpu, launch, plan,
-								   dvti_cuda_softmax_program(plan, launch->in[0].dtype,
-															 launch->out[0].dtype,
-															 launch->op == DVTI_OP_log_softmax));
-}
-
-/* ---- cross-entropy ---- */
-static dvt_status dvti_cuda_entropy_gradient(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	const dvti_view *out = &launch->out[0];
-	const int64_t size = dvti_cuda_view_size(out);
-	dvti_cuda_program program = DVTI_CUDA_PROGRAM(softmax);
-	dvti_ksoftmax args;
-	dvti_clear(&args, sizeof args);
-	args.n = out->dim[out->ndim - 1];
-	args.rows = size / args.n;
-	args.in.data = launch->in[2].data;
-	args.out.data = out->data;
-	args.g = launch->in[0].data;
-	args.label = launch->in[1].data;
-	program.variant = (uint64_t)out->dtype | (uint64_t)out->dtype << 4 | (uint64_t)1 << 18 |
-					  (uint64_t)(size >= (int64_t)1 << 30) << 17 |
-					  (uint64_t)(launch->in[1].dtype + 1) << 19;
-	return dvti_cuda_start(gpu, launch, &program, "dvti_cross_entropy_gradient",
-						   dvti_cuda_grid_for(gpu, size, 256, 1), &args, sizeof args);
-}
-
-DVTI_FN dvt_status dvti_cuda_cross_entropy(dvti_cuda_gpu *gpu, const dvti_launch *launch) {
-	const dvti_cuda_softmax_plan *plan =
-		(const dvti_cuda_softmax_plan *)(const void *)&launch->plan;
-	dvti_cuda_program program;
-	if (launch->op == DVTI_OP_cross_entropy_data)
-		return dvti_cuda_entropy_gradient(gpu, launch);
-	program = dvti_cuda_softmax_program(plan, launch->in[0].dtype, launch->out[1].dtype, true);
-	program.variant |= (uint64_t)(launch->in[1].dtype + 1) << 19;
-	return dvti_cuda_softmax_start(gpu, launch, plan, program);
-}
-
-#undef DVTI_CUDA_PAIR
-#undef DVTI_CUDA_SOFTMAX_BLOCKS
-#undef DVTI_CUDA_SOFTMAX_PARTS
-#undef DVTI_CUDA_SOFTMAX_PER
-/* ==== end cuda_softmax.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_layer_norm.c ==== */
 /* Layer norm and RMSNorm (kernels/layer_norm.cu). The gradients of gamma and beta are sums over
    rows (cuda_batch_norm.c).
@@ -45749,320 +46078,6 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 
 #undef DVTI_CUDA_SORT_TILES
 /* ==== end cuda_sort.c ==== */
-/* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
-/* The functions of 2_core/dvt_backend.h for a GPU: memory, launches, waiting. Copies are in
-   device/. */
-#ifdef DEVTENSOR_LINES
-#line 3 "src/3_cuda/dvt_cuda_backend.c"
-#endif
-
-/* ---- memory ---- */
-/* Allocates when the GPU is full: frees the cached memory of this gpu(i), then of others on the
-   same physical GPU. */
-static dvti_cuda_block *dvti_cuda_take_after_trim(dvti_cuda_gpu *gpu, int64_t bytes,
-												  dvti_cu_result *result) {
-	dvti_cuda_block *block = dvti_cuda_take(&gpu->memory, bytes, result);
-	if (block || *result != DVTI_CU_OUT_OF_MEMORY)
-		return block;
-	*result = dvti_cuda_drain(gpu);
-	if (*result != DVTI_CU_OK)
-		return NULL;
-	dvti_cuda_trim(&gpu->memory);
-	block = dvti_cuda_take(&gpu->memory, bytes, result);
-	if (block || *result != DVTI_CU_OUT_OF_MEMORY)
-		return block;
-	dvti_mutex_unlock(&gpu->lock); /* never holds two gpus' locks */
-	dvti_cuda_trim_others(gpu);
-	dvti_mutex_lock(&gpu->lock);
-	return dvti_cuda_take(&gpu->memory, bytes, result);
-}
-
-static dvt_status dvti_cuda_full(dvti_cuda_gpu *gpu, const char *function, int64_t bytes) {
-	size_t available = 0, total = 0;
-	dvti_cuda()->cuMemGetInfo_v2(&available, &total);
-	return dvti_fail(
-		DVT_ERR_DEVICE_MEMORY,
-		"%s: %lld bytes wanted%s on %s, where %lld are in use by arrays, %lld are cached "
-		"in blocks of at most %lld, and the GPU has %lld of %lld free; free arrays "
-		"there, use a smaller batch, or another device",
-		function, (long long)bytes, dvti_wanted_text(), dvt_ctx_name(gpu->ctx),
-		(long long)dvti_atomic_load(&gpu->device->used),
-		(long long)(gpu->memory.reserved - dvti_atomic_load(&gpu->device->used)),
-		(long long)dvti_cuda_largest_free(&gpu->memory), (long long)available, (long long)total);
-}
-
-static dvt_status dvti_cuda_over_limit(dvti_device *device, const char *function, int64_t bytes) {
-	return dvti_fail(DVT_ERR_DEVICE_MEMORY,
-					 "%s: %lld bytes wanted%s on %s, where %lld of %lld are in use; free arrays "
-					 "there, use a smaller batch, or another device",
-					 function, (long long)bytes, dvti_wanted_text(), dvt_ctx_name(device->ctx),
-					 (long long)dvti_atomic_load(&device->used),
-					 (long long)dvti_atomic_load(&device->limit));
-}
-
-/* Returns a block of new memory, or NULL with the error set. */
-static DVTI_RARE dvti_cuda_block *dvti_cuda_new_block(dvti_cuda_gpu *gpu, const char *function,
-													  int64_t bytes) {
-	dvti_cuda_block *block = NULL;
-	bool pushed;
-	dvti_cu_result result = dvti_cuda_enter(gpu->physical, &pushed);
-	if (result != DVTI_CU_OK) {
-		dvti_cuda_failed(gpu, function, "cuCtxPushCurrent_v2", result);
-		return NULL;
-	}
-	block = dvti_cuda_take_after_trim(gpu, bytes, &result);
-	if (!block && result == DVTI_CU_OUT_OF_MEMORY)
-		dvti_cuda_full(gpu, function, bytes);
-	else if (!block && result != DVTI_CU_OK)
-		dvti_cuda_failed(gpu, function, "cuMemAlloc_v2", result);
-	else if (!block)
-		dvti_fail_memory(function, (int64_t)sizeof *block);
-	dvti_cuda_leave(pushed);
-	return block;
-}
-
-static dvt_status dvti_cuda_acquire_block(dvti_device *device, const char *function, int64_t bytes,
-										  void **out) {
-	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-	dvti_cuda_block *block;
-	int64_t used, limit = dvti_atomic_load(&device->limit);
-	if (limit && bytes > limit - dvti_atomic_load(&device->used))
-		return dvti_cuda_over_limit(device, function, bytes);
-	block = dvti_cuda_take_free(&gpu->memory, bytes);
-	if (!block)
-		block = dvti_cuda_new_block(gpu, function, bytes);
-	if (!block)
-		return dvti_failure();
-	dvti_atomic_bump(&device->used, bytes); /* with the lock held, as always */
-	used = dvti_atomic_load(&device->used);
-	if (used > dvti_atomic_load(&device->peak))
-		dvti_atomic_store(&device->peak, used);
-	dvti_cuda_note_fresh(gpu, block);
-	*out = block->at;
-	return DVT_OK;
-}
-
-static dvt_status dvti_cuda_acquire(dvti_device *device, const char *function, int64_t bytes,
-									void **out) {
-	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-	dvt_status status;
-	if (!dvti_cuda_lock(gpu, function))
-		return dvti_failure();
-	status = dvti_cuda_acquire_block(device, function, bytes, out);
-	dvti_mutex_unlock(&gpu->lock);
-	return status;
-}
-
-/* Releases memory. Also called for a lost GPU, in a forked child and during exit, where it makes no
-   driver calls. */
-static void dvti_cuda_release(dvti_device *device, void *at, int64_t bytes) {
-	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-	dvti_cuda_block *block;
-	bool pushed = false;
-	if (gpu->process != dvti_process_id())
-		return;
-	dvti_mutex_lock(&gpu->lock);
-	dvti_atomic_bump(&device->used, -bytes);
-	block = dvti_cuda_block_at(&gpu->memory, at);
-	/* Without memory that other streams use, nothing is asked of the driver. */
-	if (!gpu->physical->lost &&
-		(gpu->n_places == 0 || dvti_cuda_enter(gpu->physical, &pushed) == DVTI_CU_OK)) {
-		dvti_cuda_failed_quietly(gpu, "cuStreamWaitEvent",
-								 dvti_cuda_touch(gpu, block->at, block->size, true));
-		dvti_cuda_leave(pushed);
-	}
-	/* The next mark covers work that others have queued with this memory; the last one does not. */
-	if (gpu->shared)
-		dvti_cuda_advance(gpu);
-	dvti_cuda_give(&gpu->memory, block, gpu->position);
-	dvti_mutex_unlock(&gpu->lock);
-}
-
-/* ---- memory of the caller ---- */
-static dvt_status dvti_cuda_borrow(dvti_device *device, const char *function, const void *at,
-								   int64_t bytes) {
-	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-	dvti_cu_result result;
-	dvt_status status;
-	bool pushed;
-	int owner = -1;
-	(void)bytes;
-	if (!dvti_cuda_begin(gpu, function, &pushed))
-		return dvti_failure();
-	result = dvti_cuda()->cuPointerGetAttribute(&owner, DVTI_CU_POINTER_DEVICE,
-												(dvti_cu_address)(uintptr_t)at);
-	if (result == DVTI_CU_INVALID_VALUE)
-		status = dvti_fail(DVT_ERR_VALUE,
-						   "%s: the data is not in memory that CUDA knows; expected memory of %s: "
-						   "use dvt_cpu() for host memory",
-						   function, dvt_ctx_name(gpu->ctx));
-	else if (result == DVTI_CU_OK && owner != gpu->physical->index)
-		status = dvti_fail(DVT_ERR_VALUE,
-						   "%s: the data is in memory of CUDA device %d; %s is device %d: use the "
-						   "context of the data's device",
-						   function, owner, dvt_ctx_name(gpu->ctx), gpu->physical->index);
-	else
-		status = dvti_cuda_failed(gpu, function, "cuPointerGetAttribute", result);
-	dvti_cuda_end(gpu, pushed);
-	return status;
-}
-
-/* Waits without the lock, as dvti_cuda_wait does, after work in other streams that uses the memory
-   has joined the compute stream. */
-static void dvti_cuda_settle_borrowed(dvti_device *device, const void *at, int64_t bytes) {
-	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-	dvti_cu_result result;
-	bool pushed;
-	if (!dvti_cuda_begin_quietly(gpu, &pushed))
-		return;
-	result = dvti_cuda_touch(gpu, at, bytes, true);
-	if (result == DVTI_CU_OK) {
-		dvti_mutex_unlock(&gpu->lock);
-		result = dvti_cuda_drain(gpu);
-		dvti_mutex_lock(&gpu->lock);
-	}
-	if (result == DVTI_CU_OK)
-		dvti_cuda_time_send(gpu);
-	dvti_cuda_failed_quietly(gpu, "cuStreamSynchronize", result);
-	dvti_cuda_end(gpu, pushed);
-}
-
-/* ---- work ---- */
-static dvt_status dvti_cuda_launch(dvti_device *device, const dvti_launch *launch) {
-	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-	dvt_status status;
-	bool pushed;
-	if (!dvti_cuda_begin(gpu, launch->name, &pushed))
-		return dvti_failure();
-	status = dvti_cuda_failed(gpu, launch->name, "cuStreamWaitEvent",
-							  dvti_cuda_touch_launch(gpu, launch));
-	if (status == DVT_OK) {
-		dvti_cuda_remember(gpu, launch->name);
-		if ((launch->custom && launch->custom->entry) || dvti_cuda_view_size(&launch->out[0]) > 0) {
-			if (dvti_listened())
-				gpu->timed = dvti_cuda_time_begin(gpu, launch->name, launch->number);
-			status = launch->kernel->cuda->run(gpu, launch);
-			if (gpu->timed)
-				dvti_cuda_time_end(gpu, gpu->timed);
-			gpu->timed = NULL;
-		}
-	}
-	dvti_cuda_end(gpu, pushed);
-	return status;
-}
-
-/* Waits without the lock, so that other threads can queue work. */
-static dvt_status dvti_cuda_wait(dvti_device *device) {
-	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-	dvti_cu_result result;
-	dvt_status status;
-	int64_t queued;
-	bool pushed;
-	if (!dvti_cuda_begin(gpu, "waiting", &pushed))
-		return dvti_failure();
-	queued = gpu->position;
-	dvti_mutex_unlock(&gpu->lock);
-	result = dvti_cuda_drain(gpu);
-	dvti_mutex_lock(&gpu->lock);
-	if (result == DVTI_CU_OK)
-		gpu->verified = DVTI_MAX(gpu->verified, queued);
-	status = dvti_cuda_failed(gpu, "waiting", "cuStreamSynchronize", result);
-	if (status == DVT_OK)
-		dvti_cuda_time_send(gpu);
-	dvti_cuda_end(gpu, pushed);
-	return status;
-}
-
-static int64_t dvti_cuda_trim_device(dvti_device *device) {
-	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-	int64_t bytes = 0;
-	bool pushed;
-	if (!dvti_cuda_begin(gpu, "dvt_trim_memory", &pushed))
-		return 0;
-	if (dvti_cuda_drain(gpu) == DVTI_CU_OK)
-		bytes = dvti_cuda_trim(&gpu->memory);
-	dvti_cuda_end(gpu, pushed);
-	return bytes;
-}
-
-static void dvti_cuda_memory_stats(dvti_device *device, dvt_memory_stats *out) {
-	dvti_cuda_gpu *gpu = dvti_cuda_gpu_of(device);
-	if (gpu->process != dvti_process_id())
-		return;
-	dvti_mutex_lock(&gpu->lock);
-	out->reserved = gpu->memory.reserved;
-	out->reserved_peak = gpu->memory.reserved_peak;
-	out->reused = gpu->memory.reused;
-	out->taken = gpu->memory.fresh;
-	dvti_mutex_unlock(&gpu->lock);
-}
-
-static bool dvti_cuda_supports(const dvti_device *device, const dvti_kernel *kernel, dvti_op op,
-							   dvt_dtype dtype, dvti_feature feature) {
-	(void)device;
-	if (feature == DVTI_CAN_EPILOGUE)
-		return dvt_dtype_is_float(dtype) && (op == DVTI_OP_matmul || op == DVTI_OP_conv2d);
-	if (feature == DVTI_CAN_MASK)
-		return dvt_dtype_is_float(dtype) && op == DVTI_OP_matmul;
-	return (feature == DVTI_CAN_RUN || feature == DVTI_CAN_MANY || feature == DVTI_CAN_SOURCE) &&
-		   kernel->cuda->run;
-}
-
-static int64_t dvti_cuda_plan(dvti_device *device, dvti_launch *launch) {
-	const dvti_cuda_kernel *kernel = launch->kernel->cuda;
-	return kernel->plan ? kernel->plan(dvti_cuda_gpu_of(device), launch) : 0;
-}
-
-DVTI_FN const dvti_backend *dvti_cuda_backend(void) {
-	static const dvti_backend backend = {"cuda",
-										 dvti_cuda_acquire,
-										 dvti_cuda_release,
-										 dvti_cuda_upload,
-										 dvti_cuda_download,
-										 dvti_cuda_copy_from,
-										 dvti_cuda_supports,
-										 dvti_cuda_plan,
-										 dvti_cuda_launch,
-										 dvti_cuda_wait,
-										 dvti_cuda_note,
-										 dvti_cuda_trim_device,
-										 dvti_cuda_memory_stats,
-										 dvti_cuda_can_all_reduce,
-										 dvti_cuda_all_reduce,
-										 NULL,
-										 true,
-										 dvti_cuda_borrow,
-										 dvti_cuda_settle_borrowed,
-										 dvti_cuda_process_sums,
-										 dvti_cuda_marks,
-										 dvti_cuda_page_locked,
-										 dvti_cuda_fetches};
-	return &backend;
-}
-
-static void dvti_cuda_version_text(dvti_text *text) {
-	int driver = dvti_cuda_driver_version();
-	if (driver)
-		dvti_text_add(text, ", CUDA driver: %d.%d", driver / 1000, driver % 1000 / 10);
-	else
-		dvti_text_add(text, ", CUDA driver: none");
-}
-
-DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
-	static const dvti_backend_kind kind = {"cuda",
-										   DVT_DEVICE_GPU,
-										   false,
-										   dvti_cuda_count,
-										   dvti_cuda_reason,
-										   dvti_cuda_open,
-										   dvti_cuda_close,
-										   dvti_cuda_describe,
-										   dvti_cuda_version_text,
-										   NULL,
-										   DVT_DL_CUDA};
-	return &kind;
-}
-/* ==== end dvt_cuda_backend.c ==== */
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* Interoperability with other CUDA code of the process: the stream of a gpu(i), and addresses. The
    GPU's context is its primary one, so the runtime API and other libraries see the same memory. */
@@ -46216,7 +46231,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 191 "src/devtensor_spine.h"
+#line 192 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -58199,7 +58214,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 250 "src/devtensor_spine.h"
+#line 251 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -58344,7 +58359,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 252 "src/devtensor_spine.h"
+#line 253 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -64734,7 +64749,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 276 "src/devtensor_spine.h"
+#line 277 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -65829,7 +65844,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 283 "src/devtensor_spine.h"
+#line 284 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -76628,7 +76643,7 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 #endif
 /* ==== end dvt_buckets.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 331 "src/devtensor_spine.h"
+#line 332 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -76669,7 +76684,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 333 "src/devtensor_spine.h"
+#line 334 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -77885,7 +77900,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 338 "src/devtensor_spine.h"
+#line 339 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -81752,7 +81767,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 354 "src/devtensor_spine.h"
+#line 355 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -81809,7 +81824,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 357 "src/devtensor_spine.h"
+#line 358 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -82345,7 +82360,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 361 "src/devtensor_spine.h"
+#line 362 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

@@ -1,6 +1,7 @@
-/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
-   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
-   GCC without some passes that find little in such code. */
+/* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
+   gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
+   program's level. level_end.inl ends the range. Both compilers optimize it for size, GCC without
+   some passes that find little in such code. */
 #define DVTI_LEVEL_PLAN 1
 #if DVTI_LEVELS && defined(__clang__)
 #pragma clang attribute push(__attribute__((minsize)), apply_to = function)

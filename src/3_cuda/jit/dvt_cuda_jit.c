@@ -1,15 +1,6 @@
 /* Programs on GPUs: looked up by family, variant and entry, and compiled or loaded at first use. */
 #include "3_cuda/jit/dvt_cuda_jit.h"
 
-/* Stays as it is, and loaded, until the process ends. So threads search without a lock. */
-typedef struct dvti_cuda_loaded {
-    dvti_cuda_program program;
-    dvti_cu_module module;
-    const char *entry; /* never freed */
-    dvti_cu_function function;
-    const struct dvti_cuda_loaded *next; /* of the same hash */
-} dvti_cuda_loaded;
-
 /* An image of this process, which its other GPUs can use. */
 typedef struct dvti_cuda_kept {
     dvti_cuda_key key;
@@ -218,37 +209,6 @@ static dvt_status dvti_cuda_load(dvti_cuda_physical *physical, const char *funct
 }
 
 /* ---- functions ---- */
-static dvti_atomic *dvti_cuda_slot(dvti_cuda_physical *physical, const dvti_cuda_program *program) {
-    uint64_t hash = (program->variant + (uint64_t)program->family) * 0x9e3779b97f4a7c15u;
-    return &physical->loaded[hash >> 32 & (DVTI_CUDA_SLOTS - 1)];
-}
-
-static const dvti_cuda_loaded *dvti_cuda_slot_first(dvti_cuda_physical *physical,
-                                                    const dvti_cuda_program *program) {
-    return (const dvti_cuda_loaded *)(uintptr_t)dvti_atomic_load(dvti_cuda_slot(physical, program));
-}
-
-/* entry NULL: any function of the program. */
-static const dvti_cuda_loaded *dvti_cuda_find(dvti_cuda_physical *physical,
-                                              const dvti_cuda_program *program, const char *entry) {
-    const dvti_cuda_loaded *one;
-    for (one = dvti_cuda_slot_first(physical, program); one; one = one->next)
-        if (one->program.variant == program->variant && one->program.family == program->family &&
-            one->program.more == program->more &&
-            (!entry || one->entry == entry || strcmp(one->entry, entry) == 0))
-            return one;
-    return NULL;
-}
-
-DVTI_FN bool dvti_cuda_loaded_function(dvti_cuda_physical *physical,
-                                       const dvti_cuda_program *program, const char *entry,
-                                       dvti_cu_function *out) {
-    const dvti_cuda_loaded *one = dvti_cuda_find(physical, program, entry);
-    if (one)
-        *out = one->function;
-    return one != NULL;
-}
-
 /* The caller holds the lock of the physical GPU. compiles: as for dvti_cuda_load. */
 static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *function,
                                     dvti_cuda_program program, const char *entry, bool compiles,
@@ -290,8 +250,7 @@ static dvt_status dvti_cuda_resolve(dvti_cuda_physical *physical, const char *fu
     one->module = module;
     one->entry = entry;
     one->function = *out;
-    one->next = dvti_cuda_slot_first(physical, &program);
-    dvti_atomic_publish(dvti_cuda_slot(physical, &program), (int64_t)(uintptr_t)one);
+    dvti_cuda_loaded_add(physical, one);
     return DVT_OK;
 }
 
