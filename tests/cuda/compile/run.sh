@@ -16,11 +16,12 @@
 # translator's unit tests must cover (tests/simcuda/README.md). A form missing from the list is an
 # error; so is an unused one after --full for all architectures of the list. --list rewrites it:
 #   sh tests/cuda/compile/run.sh --full --ptx --list 75 80 90 120
-# Environment: BUILD, CC, LIBS, MAKE, as the Makefile sets them; CLANG for another clang++.
+# Environment: BUILD, CC, LIBS, MAKE, as the Makefile sets them; JOBS: processes at a time; CLANG
+# for another clang++.
 . tests/lib.sh
 BUILD=${BUILD:-build/release}
 D=$BUILD/cuda/compile
-JOBS=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}
 CLANG=${CLANG:-clang++}
 ALL="75 80 86 89 90 90a 100 120"
 APART="75 80 120" # by __CUDA_ARCH__ in src/3_cuda/kernels; 90 is compiled in full
