@@ -56,3 +56,6 @@ finish() {
     [ "$failed" -eq 0 ]
 }
 has() { command -v "$1" >/dev/null 2>&1; }
+# The compiler for a private copy of the library without optimization, where a suite tests something
+# else than the compiler: clang takes half the time of GCC.
+quick_cc() { if has clang; then echo clang; else echo "$CC"; fi; }

@@ -5,12 +5,12 @@
 # parses it where another case compiles the same text, with all warnings. Cases that test something
 # else leave the kernels out.
 # DVT_TEST_FULL=1 (`make test-long`) compiles and runs all of them.
-# Environment: BUILD, CC, CXX, LIBRARY, LIBS, as the Makefile sets them.
+# Environment: BUILD, CC, CXX, LIBRARY, LIBS, as the Makefile sets them; JOBS: cases at a time.
 . tests/lib.sh
 W="-Wall -Wextra -Wpedantic -Wshadow -Wundef -Wvla -Werror"
 T=tests/compile
 D=$BUILD/compile
-JOBS=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}
 rm -rf "$D"
 mkdir -p "$D"
 

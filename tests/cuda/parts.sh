@@ -4,8 +4,8 @@ CUDA_FILES=$(cd tests/cuda && ls test_gpu_*.c | sed 's/^test_gpu_\(.*\)[.]c$/gpu
 CUDA_DIRECTORIES=$(for name in faults drivers orders exit compiling rehearsal first model; do
     [ ! -f "tests/cuda/$name/$name.sh" ] || echo $name
 done)
-CUDA_LONGEST="rehearsal compile units faults tutorials gpu-reduce gpu-elementwise gradients"
-CUDA_LONGEST="$CUDA_LONGEST model orders gpu-conv gpu-matmul"
+CUDA_LONGEST="compile rehearsal gpu-matmul_wgmma units gpu-conv gpu-elementwise gpu-matmul"
+CUDA_LONGEST="$CUDA_LONGEST simcuda-check gradients faults orders gpu-reduce tutorials model"
 # Plans depend on the number of multiprocessors; make test-long also runs those of a large GPU.
 [ -z "$DVT_TEST_FULL" ] || CUDA_LONGEST="processors $CUDA_LONGEST"
 CUDA_PARTS=$CUDA_LONGEST

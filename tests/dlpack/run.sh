@@ -10,7 +10,7 @@ python=build/bench-venv/bin/python
 [ -x "$python" ] || python=$PYTHON
 
 if has "$python"; then
-    try "compile a shared library" $CC -std=gnu11 -O0 -w -fPIC -shared -DDEVTENSOR_NO_CUDA \
+    try "compile a shared library" $(quick_cc) -std=gnu11 -O0 -w -fPIC -shared -DDEVTENSOR_NO_CUDA \
         -DDEVTENSOR_NO_SIMD -DDEVTENSOR_NO_NN $FORM -Itests tests/implementation.c \
         -o "$D/libdevtensor.so" $LIBS
     script "exchange" "$python" tests/dlpack/exchange.py "$D/libdevtensor.so"

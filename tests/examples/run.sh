@@ -4,7 +4,7 @@
 # Environment: BUILD, CXX, MAKE, as the Makefile sets them.
 . tests/lib.sh
 programs=$(cd "$BUILD/examples" && pwd) || exit 1
-D=$BUILD/examples/empty
+D=$BUILD/examples/empty.$$ # tests/cuda runs this file too, maybe at the same time
 rm -rf "$D"
 mkdir -p "$D"
 output=$(cd "$D" && pwd)/output.txt

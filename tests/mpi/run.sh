@@ -11,7 +11,8 @@ mkdir -p "$D"
 # Open MPI refuses root, as in containers, and spins on busy processors.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
 export DEVTENSOR_NUM_THREADS=1 DEVTENSOR_RANK_TIMEOUT=30 DEVTENSOR_CUDA=0 CONTEXTS=1
-LIMIT=60 # seconds of a run
+export OMPI_CC="$(quick_cc)" MPICH_CC="$(quick_cc)" # compilers behind mpicc
+LIMIT=180 # seconds of a run
 gave_up="dvt_backward: an exchange of rank 1 failed earlier"
 # Launchers ask the name of this host, which a sandbox may not resolve.
 export HYDRA_IFACE="${HYDRA_IFACE:-lo}" OMPI_MCA_btl_tcp_if_include=lo
@@ -109,7 +110,7 @@ gpu_cases() {
         try "$mpi.trainers.gpus" gpus 2 trainers gpus oecm
         try "$mpi.trainers.nccl.2" gpus 2 trainers nccl cmlw
         try "$mpi.trainers.nccl.4" gpus 4 trainers nccl oecm
-        LIMIT=60
+        LIMIT=180
     fi
     says broken.nccl "a later pass fails: $gave_up (.* cuEventRecord" gpus 2 broken nccl
     says dies.gpu.early "[Kk]illed" gpus 2 dies_early gpu
@@ -173,7 +174,7 @@ for mpi in openmpi mpich; do
     says differs "rank 1 sent 4 bytes, and rank 0 expects 80" ranks 2 differs
     DEVTENSOR_RANK_TIMEOUT=2 LIMIT=15 # MPICH's launcher waits for the stopped process
     says stops "has waited 2 s for rank 1" ranks 2 stops
-    DEVTENSOR_RANK_TIMEOUT=30 LIMIT=60
+    DEVTENSOR_RANK_TIMEOUT=30 LIMIT=180
     [ -n "$no_gpus" ] || gpu_cases
 done
 [ -z "$no_gpus" ] || skip mpi.gpus "$no_gpus"

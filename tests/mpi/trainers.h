@@ -285,7 +285,7 @@ static bool case_waits(int64_t bucket) {
             const bool late = i == 2 && dvt_rank() != 0;
             good = late || passes(&p, i, 0);
             if (bucket && i == 2 && !late)
-                dvti_sleep(1.5);
+                dvti_sleep(2.5);
             good = good && dvt_barrier_ranks() == DVT_OK;
             good = good && expect(bucket && late, has_plan(&p) && p.trainer->buckets->started > 0,
                                   "a rank that waits does not start buckets");

@@ -21,7 +21,7 @@ with_tool() { # [VARIABLE=VALUE]... runs the program with the tool
 }
 all='tool -\npush step\npush forward, with a name of more than forty-seven bytes\npop -\npop -\n'
 
-try "compile the program" $CC -std=gnu99 -O0 -w -DDEVTENSOR_NO_SIMD -I. \
+try "compile the program" $(quick_cc) -std=gnu99 -O0 -w -DDEVTENSOR_NO_SIMD -I. \
     $T/ranges.c -o "$D/ranges" $LIBS
 try "compile the tool" $CC -std=gnu99 -Wall -Wextra -fPIC -shared $T/tool.c -o "$D/tool.so"
 try "run with the tool" with_tool NVTX_INJECTION64_PATH="$PWD/$D/tool.so"

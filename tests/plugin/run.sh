@@ -10,8 +10,8 @@ mkdir -p "$D"
 export DEVTENSOR_VIRTUAL_GPUS=2
 
 # Kernels are not tested here.
-try "compile a plug-in" $CC -std=gnu99 -O0 -w -fPIC -fvisibility=hidden -DDEVTENSOR_NO_CUDA \
-    -I. -c $T/plugin.c -o "$D/plugin.o"
+try "compile a plug-in" $(quick_cc) -std=gnu99 -O0 -w -fPIC -fvisibility=hidden \
+    -DDEVTENSOR_NO_CUDA -I. -c $T/plugin.c -o "$D/plugin.o"
 for name in one two three; do
     try "link $name" $CC -shared "$D/plugin.o" -o "$D/$name.so" $LIBS
 done

@@ -16,7 +16,7 @@ elif ! "$python" -c 'import ctypes, sys; sys.exit(sys.version_info < (3, 8))' 2>
 elif ! has "${CC%% *}"; then
     skip "devtensor.py" "${CC%% *} is not installed, so there is no shared library"
 else
-    try "compile a shared library" $CC -std=gnu11 -O0 -w -fPIC -shared -DDEVTENSOR_NO_CUDA \
+    try "compile a shared library" $(quick_cc) -std=gnu11 -O0 -w -fPIC -shared -DDEVTENSOR_NO_CUDA \
         -DDEVTENSOR_NO_SIMD $FORM -Itests tests/implementation.c -o "$D/libdevtensor.so" $LIBS
     if [ -f "$D/libdevtensor.so" ]; then
         export CC FORM DEVTENSOR_LIBRARY="$D/libdevtensor.so"

@@ -16,11 +16,12 @@
 # translator's unit tests must cover (tests/simcuda/README.md). A form missing from the list is an
 # error; so is an unused one after --full for all architectures of the list. --list rewrites it:
 #   sh tests/cuda/compile/run.sh --full --ptx --list 75 80 90 120
-# Environment: BUILD, CC, LIBS, MAKE, as the Makefile sets them; CLANG for another clang++.
+# Environment: BUILD, CC, LIBS, MAKE, as the Makefile sets them; JOBS: processes at a time; CLANG
+# for another clang++.
 . tests/lib.sh
-BUILD=${BUILD:-build/release}
+: "${BUILD:=build/release}" "${CC:=cc}"
 D=$BUILD/cuda/compile
-JOBS=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}
 CLANG=${CLANG:-clang++}
 ALL="75 80 86 89 90 90a 100 120"
 APART="75 80 120" # by __CUDA_ARCH__ in src/3_cuda/kernels; 90 is compiled in full
@@ -40,15 +41,15 @@ for argument in "$@"; do
 done
 rm -rf "$D"
 mkdir -p "$D/cubins"
-if ! MAKEFLAGS= ${MAKE:-make} -s -f tests/simcuda/Makefile O=$O CC="${CC:-cc}" $O/lib/libptx.a \
+if ! MAKEFLAGS= ${MAKE:-make} -s -f tests/simcuda/Makefile O=$O CC="$CC" $O/lib/libptx.a \
     >"$D/make.log" 2>&1; then
     tail -n 25 "$D/make.log"
     fail "the translator" "it does not compile"
     finish
     exit 1
 fi
-${CC:-cc} -std=gnu11 -O0 -I. tests/cuda/compile/compile_all.c $O/lib/libptx.a -o "$D/compile_all" \
-    ${LIBS:--lm -ldl -lpthread} || {
+$(quick_cc) -std=gnu11 -O0 -I. tests/cuda/compile/compile_all.c $O/lib/libptx.a \
+    -o "$D/compile_all" ${LIBS:--lm -ldl -lpthread} || {
     fail compile_all "it does not compile"
     finish
     exit 1

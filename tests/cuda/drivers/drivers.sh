@@ -26,7 +26,7 @@ sed -e 's|"/usr/local/cuda/lib64"|"/nowhere/cuda"|' \
     >"$work/devtensor.h"
 printf '#define DEVTENSOR_IMPLEMENTATION\n#include "devtensor.h"\n' >"$work/library.c"
 if [ ! "$work/library.o" -nt devtensor.h ]; then
-    try "the library compiles" $CC -std=gnu11 -O0 -g -DDEVTENSOR_NO_SIMD \
+    try "the library compiles" $(quick_cc) -std=gnu11 -O0 -g -DDEVTENSOR_NO_SIMD \
         -I"$work" -c "$work/library.c" \
         -o "$work/library.o"
 fi

@@ -76,7 +76,7 @@ static int planted(char which) {
 #include "devtensor.h"
 C
 if [ ! "$work/planted.o" -nt devtensor.h ]; then
-    try "the library with mistakes compiles" $CC -std=gnu11 -O0 -g -DDEVTENSOR_NO_SIMD \
+    try "the library with mistakes compiles" $(quick_cc) -std=gnu11 -O0 -g -DDEVTENSOR_NO_SIMD \
         -I"$work" -c "$work/planted.c" \
         -o "$work/planted.o"
 fi

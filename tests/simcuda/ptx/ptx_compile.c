@@ -27,6 +27,7 @@ static const char *const flags_after[] = {"-std=gnu11",
                                           "-fno-math-errno",
                                           "-fwrapv",
                                           "-fno-strict-aliasing",
+                                          "-nostdlib",
                                           NULL};
 
 static const char *compiler(void) {
@@ -98,7 +99,7 @@ static char **command(char *words, const workplace *w) {
     }
     for (size_t i = 0; flags_after[i]; i++)
         argv[count++] = (char *)flags_after[i];
-    const char *const files[] = {"-o", w->object, w->source, "-lm", NULL};
+    const char *const files[] = {"-o", w->object, w->source, "-lm", "-lgcc", NULL};
     for (size_t i = 0; files[i]; i++)
         argv[count++] = (char *)files[i];
     return argv;
