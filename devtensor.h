@@ -5088,11 +5088,12 @@ static inline float dvti_fmaf_emulated(float a, float b, float c) {
 #endif
 /* ==== end dvt_fma.h ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
-/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
-   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
-   GCC without some passes that find little in such code. */
+/* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
+   gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
+   program's level. level_end.inl ends the range. Both compilers optimize it for size, GCC without
+   some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/1_base/level_size.inl"
+#line 4 "src/1_base/level_size.inl"
 #endif
 #define DVTI_LEVEL_PLAN 1
 #if DVTI_LEVELS && defined(__clang__)
@@ -10916,11 +10917,12 @@ DVTI_FN void dvti_settle_all(void) {
 }
 /* ==== end dvt_context.c ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
-/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
-   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
-   GCC without some passes that find little in such code. */
+/* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
+   gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
+   program's level. level_end.inl ends the range. Both compilers optimize it for size, GCC without
+   some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/1_base/level_size.inl"
+#line 4 "src/1_base/level_size.inl"
 #endif
 #define DVTI_LEVEL_PLAN 1
 #if DVTI_LEVELS && defined(__clang__)
@@ -24141,11 +24143,12 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 }
 /* ==== end dvt_cpu.c ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
-/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
-   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
-   GCC without some passes that find little in such code. */
+/* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
+   gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
+   program's level. level_end.inl ends the range. Both compilers optimize it for size, GCC without
+   some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/1_base/level_size.inl"
+#line 4 "src/1_base/level_size.inl"
 #endif
 #define DVTI_LEVEL_PLAN 1
 #if DVTI_LEVELS && defined(__clang__)
@@ -25332,11 +25335,12 @@ DVTI_FN void dvti_virtual_stop(dvti_virtual *v) {
 #undef DVTI_LEVEL_PLAN
 /* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
-/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
-   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
-   GCC without some passes that find little in such code. */
+/* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
+   gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
+   program's level. level_end.inl ends the range. Both compilers optimize it for size, GCC without
+   some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/1_base/level_size.inl"
+#line 4 "src/1_base/level_size.inl"
 #endif
 #define DVTI_LEVEL_PLAN 1
 #if DVTI_LEVELS && defined(__clang__)
@@ -42071,11 +42075,12 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
 }
 /* ==== end dvt_cuda_backend.c ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
-/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
-   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
-   GCC without some passes that find little in such code. */
+/* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
+   gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
+   program's level. level_end.inl ends the range. Both compilers optimize it for size, GCC without
+   some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/1_base/level_size.inl"
+#line 4 "src/1_base/level_size.inl"
 #endif
 #define DVTI_LEVEL_PLAN 1
 #if DVTI_LEVELS && defined(__clang__)
@@ -49665,11 +49670,12 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 #undef DVTI_LEVEL_PLAN
 /* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
-/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
-   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
-   GCC without some passes that find little in such code. */
+/* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
+   gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
+   program's level. level_end.inl ends the range. Both compilers optimize it for size, GCC without
+   some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/1_base/level_size.inl"
+#line 4 "src/1_base/level_size.inl"
 #endif
 #define DVTI_LEVEL_PLAN 1
 #if DVTI_LEVELS && defined(__clang__)
@@ -74889,11 +74895,12 @@ DVTI_FN dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t,
 #undef DVTI_LEVEL_PLAN
 /* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
-/* Begins a range of files that run once per call of milliseconds, or start work on a GPU:
-   gradients, files, CUDA, training. level_end.inl ends it. Both compilers optimize them for size,
-   GCC without some passes that find little in such code. */
+/* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
+   gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
+   program's level. level_end.inl ends the range. Both compilers optimize it for size, GCC without
+   some passes that find little in such code. */
 #ifdef DEVTENSOR_LINES
-#line 3 "src/1_base/level_size.inl"
+#line 4 "src/1_base/level_size.inl"
 #endif
 #define DVTI_LEVEL_PLAN 1
 #if DVTI_LEVELS && defined(__clang__)

@@ -57,9 +57,8 @@ ended() { # process, seconds: waits for a process that may hang in the driver; f
         sleep 0.1
     done
 }
-# Becomes a command that is killed when it takes longer or when this script ends, so that a call
-# that was killed leaves no work on the GPU. A parent that ended before setpriv could ask for that
-# is found by its number.
+# Becomes a command that is killed when it takes longer or when this script ends. So a call that was
+# killed leaves no work on the GPU. A parent that ended before setpriv ran is found by its number.
 if command -v setpriv >/dev/null && setpriv --pdeathsig KILL true 2>/dev/null; then
     limited() { # seconds, command...
         # shellcheck disable=SC2016
