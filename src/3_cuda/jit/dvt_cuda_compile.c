@@ -163,9 +163,9 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char
     const dvti_nvrtc *rtc = dvti_nvrtc_open(function);
     const bool own = family == DVTI_CUDA_FAMILY_custom;
     dvti_nvrtc_program p = NULL;
-    const char *options[5];
+    const char *options[6];
     char arch[48];
-    int n = 0, result, known, major = 0, minor = 0;
+    int n = 0, result, known, major = 0, minor = 0, version;
     dvt_status status;
     if (!rtc)
         return dvti_failure();
@@ -182,9 +182,14 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char
     options[n++] = "--std=c++17";
     options[n++] = "-default-device";
     options[n++] = dvti_cuda_fuses(family) ? "--fmad=true" : "--fmad=false";
+    version = rtc->nvrtcVersion(&major, &minor) == 0 ? major * 10 + minor : 0;
     /* Disables NVRTC's own cache through the driver (since 12.9): this library has its own. */
-    if (rtc->nvrtcVersion(&major, &minor) == 0 && major * 10 + minor >= 129)
+    if (version >= 129)
         options[n++] = "--no-cache";
+    /* Leaves out declarations, such as those of textures, that the library's kernels do not use.
+       12.0 does not know the option. The code is the same, so keys of the cache are, too. */
+    if (version >= 130 && !own)
+        options[n++] = "--minimal";
     dvti_nvrtc_dump(source, NULL);
     result = dvti_nvrtc_create(rtc, &p, source, own);
     if (result != 0)
