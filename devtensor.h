@@ -9755,10 +9755,9 @@ DVTI_FN dvt_array *dvti_array_over(const char *function, const dvti_memory *memo
 DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
 								 const int64_t *stride, int64_t offset);
 DVTI_FN dvti_view dvti_view_of(const dvt_array *x);
-/* Repeats x to `shape` by strides of 0. x must broadcast to it. */
-DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape);
-/* Write dvti_view_of, without axes that x does not have, and dvti_view_broadcast to *view. */
+/* Writes dvti_view_of to *view, without axes that x does not have. */
 DVTI_FN void dvti_view_into(dvti_view *view, const dvt_array *x);
+/* Does the same with x repeated to `shape` by strides of 0. x must broadcast to it. */
 DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape);
 /* Returns "float32 (2, 3) on gpu(0) made at main.c:42", for messages. */
 DVTI_FN const char *dvti_describe(const dvt_array *x);
@@ -10204,12 +10203,6 @@ DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const
 	}
 }
 
-DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape) {
-	dvti_view view;
-	dvti_view_broadcast_into(&view, x, &shape);
-	return view;
-}
-
 DVTI_FN const char *dvti_site_text(const dvt_array *x) {
 	char *buffer;
 	if (dvti_atomic_load(&x->site) < DVTI_SITE_KNOWN)
@@ -10368,88 +10361,12 @@ DVT_API void *dvt_data(dvt_array *x) {
 	return dvti_view_of(x).data;
 }
 /* ==== end dvt_array.c ==== */
-/* ==== begin src/2_core/dvt_context.c ==== */
-/* Contexts: constructors, the default of a thread, their devices, counters. */
+/* ==== begin src/2_core/dvt_counters.c ==== */
+/* Counters of transfers, launches and arrays. */
 #ifdef DEVTENSOR_LINES
-#line 2 "src/2_core/dvt_context.c"
+#line 2 "src/2_core/dvt_counters.c"
 #endif
 
-/* ---- values ---- */
-static dvt_ctx dvti_ctx_make(dvt_device_type type, int id) {
-	dvt_ctx ctx;
-	ctx.type = type;
-	ctx.id = id;
-	return ctx;
-}
-
-DVT_API dvt_ctx dvt_cpu(void) {
-	return dvti_ctx_make(DVT_DEVICE_CPU, 0);
-}
-
-DVT_API dvt_ctx dvt_cpu_id(int id) {
-	return dvti_ctx_make(DVT_DEVICE_CPU, id);
-}
-
-DVT_API dvt_ctx dvt_gpu(int id) {
-	return dvti_ctx_make(DVT_DEVICE_GPU, id);
-}
-
-DVT_API dvt_ctx dvt_tpu(int id) {
-	return dvti_ctx_make(DVT_DEVICE_TPU, id);
-}
-
-static DVTI_TLS dvt_ctx dvti_default; /* type DVT_DEVICE_DEFAULT until a scope sets it */
-
-DVT_API dvt_ctx dvt_default_ctx(void) {
-	return dvti_default.type == DVT_DEVICE_DEFAULT ? dvt_cpu() : dvti_default;
-}
-
-DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx) {
-	return ctx.type == DVT_DEVICE_DEFAULT ? dvt_default_ctx() : ctx;
-}
-
-DVTI_FN bool dvti_is_host_memory(dvt_ctx ctx) {
-	return ctx.type == DVT_DEVICE_CPU;
-}
-
-DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx) {
-	dvt_ctx_guard guard;
-	guard.previous = dvti_default;
-	guard.once = 1;
-	dvti_default = dvti_ctx(ctx);
-	return guard;
-}
-
-DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard) {
-	if (!guard)
-		return;
-	dvti_default = guard->previous;
-	guard->once = 0;
-}
-
-DVT_API bool dvt_ctx_equal(dvt_ctx a, dvt_ctx b) {
-	a = dvti_ctx(a);
-	b = dvti_ctx(b);
-	return a.type == b.type && a.id == b.id;
-}
-
-DVT_API dvt_ctx_list dvt_ctx_list_make(int n, dvt_ctx c0, dvt_ctx c1, dvt_ctx c2, dvt_ctx c3,
-									   dvt_ctx c4, dvt_ctx c5, dvt_ctx c6, dvt_ctx c7) {
-	dvt_ctx_list list;
-	memset(&list, 0, sizeof list);
-	list.n = n;
-	list.ctx[0] = c0;
-	list.ctx[1] = c1;
-	list.ctx[2] = c2;
-	list.ctx[3] = c3;
-	list.ctx[4] = c4;
-	list.ctx[5] = c5;
-	list.ctx[6] = c6;
-	list.ctx[7] = c7;
-	return list;
-}
-
-/* ---- counters ---- */
 DVTI_FN dvti_counters *dvti_stats(void) {
 	static dvti_counters counters;
 	return &counters;
@@ -10537,6 +10454,87 @@ DVT_API void dvt_reset_stats(void) {
 	dvti_atomic_store(&dvti_kernels_before, dvti_counted_all(DVTI_COUNT_KERNELS));
 	dvti_atomic_store(&c->waits, 0);
 	dvti_atomic_store(&c->implicit_reads, 0);
+}
+/* ==== end dvt_counters.c ==== */
+/* ==== begin src/2_core/dvt_context.c ==== */
+/* Contexts: constructors, the default of a thread, their devices. */
+#ifdef DEVTENSOR_LINES
+#line 2 "src/2_core/dvt_context.c"
+#endif
+
+/* ---- values ---- */
+static dvt_ctx dvti_ctx_make(dvt_device_type type, int id) {
+	dvt_ctx ctx;
+	ctx.type = type;
+	ctx.id = id;
+	return ctx;
+}
+
+DVT_API dvt_ctx dvt_cpu(void) {
+	return dvti_ctx_make(DVT_DEVICE_CPU, 0);
+}
+
+DVT_API dvt_ctx dvt_cpu_id(int id) {
+	return dvti_ctx_make(DVT_DEVICE_CPU, id);
+}
+
+DVT_API dvt_ctx dvt_gpu(int id) {
+	return dvti_ctx_make(DVT_DEVICE_GPU, id);
+}
+
+DVT_API dvt_ctx dvt_tpu(int id) {
+	return dvti_ctx_make(DVT_DEVICE_TPU, id);
+}
+
+static DVTI_TLS dvt_ctx dvti_default; /* type DVT_DEVICE_DEFAULT until a scope sets it */
+
+DVT_API dvt_ctx dvt_default_ctx(void) {
+	return dvti_default.type == DVT_DEVICE_DEFAULT ? dvt_cpu() : dvti_default;
+}
+
+DVTI_FN dvt_ctx dvti_ctx(dvt_ctx ctx) {
+	return ctx.type == DVT_DEVICE_DEFAULT ? dvt_default_ctx() : ctx;
+}
+
+DVTI_FN bool dvti_is_host_memory(dvt_ctx ctx) {
+	return ctx.type == DVT_DEVICE_CPU;
+}
+
+DVT_API dvt_ctx_guard dvt_ctx_scope_begin(dvt_ctx ctx) {
+	dvt_ctx_guard guard;
+	guard.previous = dvti_default;
+	guard.once = 1;
+	dvti_default = dvti_ctx(ctx);
+	return guard;
+}
+
+DVT_API void dvt_ctx_scope_end(dvt_ctx_guard *guard) {
+	if (!guard)
+		return;
+	dvti_default = guard->previous;
+	guard->once = 0;
+}
+
+DVT_API bool dvt_ctx_equal(dvt_ctx a, dvt_ctx b) {
+	a = dvti_ctx(a);
+	b = dvti_ctx(b);
+	return a.type == b.type && a.id == b.id;
+}
+
+DVT_API dvt_ctx_list dvt_ctx_list_make(int n, dvt_ctx c0, dvt_ctx c1, dvt_ctx c2, dvt_ctx c3,
+									   dvt_ctx c4, dvt_ctx c5, dvt_ctx c6, dvt_ctx c7) {
+	dvt_ctx_list list;
+	memset(&list, 0, sizeof list);
+	list.n = n;
+	list.ctx[0] = c0;
+	list.ctx[1] = c1;
+	list.ctx[2] = c2;
+	list.ctx[3] = c3;
+	list.ctx[4] = c4;
+	list.ctx[5] = c5;
+	list.ctx[6] = c6;
+	list.ctx[7] = c7;
+	return list;
 }
 
 /* ---- the devices: cpu(), and the gpu(i) that exist or were created ---- */
@@ -30163,7 +30161,7 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 /* ==== end dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 129 "src/devtensor_spine.h"
+#line 130 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_nccl.h ==== */
@@ -30636,7 +30634,7 @@ DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *
 #endif
 /* ==== end cuda_matmul.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 134 "src/devtensor_spine.h"
+#line 135 "src/devtensor_spine.h"
 #endif
 #endif
 #if !defined(DEVTENSOR_NO_NN)
@@ -31686,7 +31684,7 @@ DVTI_FN const dvti_bucket_transport *dvti_bucket_devices(void);
 #endif
 /* ==== end dvt_buckets.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 142 "src/devtensor_spine.h"
+#line 143 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_cold.inl ==== */
@@ -31802,7 +31800,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #endif
 /* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 145 "src/devtensor_spine.h"
+#line 146 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_CUDA)
 /* ==== begin src/3_cuda/driver/dvt_cuda_driver.c ==== */
@@ -40632,10 +40630,6 @@ typedef struct dvti_cuda_ew {
 	bool wide;
 } dvti_cuda_ew;
 
-static int64_t dvti_cuda_ew_distance(int64_t stride) {
-	return stride < 0 ? -stride : stride;
-}
-
 static void dvti_cuda_ew_swap(dvti_cuda_ew *ew, int i, int j) {
 	int64_t keep = ew->dim[i];
 	int k;
@@ -40653,8 +40647,8 @@ static void dvti_cuda_ew_swap(dvti_cuda_ew *ew, int i, int j) {
 static bool dvti_cuda_ew_outer(const dvti_cuda_ew *ew, int i, int j) {
 	int k;
 	for (k = 0; k < ew->count; k++) {
-		int64_t a = dvti_cuda_ew_distance(ew->args.stride[k][i]),
-				b = dvti_cuda_ew_distance(ew->args.stride[k][j]);
+		int64_t a = dvti_cuda_distance(ew->args.stride[k][i]),
+				b = dvti_cuda_distance(ew->args.stride[k][j]);
 		if (a != b)
 			return a > b;
 	}
@@ -40748,8 +40742,8 @@ static void dvti_cuda_ew_begin(dvti_cuda_ew *ew, const dvti_launch *launch) {
    reading it along `other` does not. */
 static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int other) {
 	int64_t size = ew->args.bytes[k];
-	int64_t along = dvti_cuda_ew_distance(ew->args.stride[k][axis]);
-	int64_t across = dvti_cuda_ew_distance(ew->args.stride[k][other]);
+	int64_t along = dvti_cuda_distance(ew->args.stride[k][axis]);
+	int64_t across = dvti_cuda_distance(ew->args.stride[k][other]);
 	return ew->args.kind[k] == DVTI_EW_EACH && along * size >= 32 && across && across * size < 32;
 }
 
@@ -40873,7 +40867,7 @@ static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew) {
 	for (k = 0; k < ew->count; k++) {
 		int64_t reach = 0;
 		for (axis = 0; axis < ew->ndim; axis++)
-			reach += dvti_cuda_ew_distance(ew->args.stride[k][axis]) * ew->dim[axis];
+			reach += dvti_cuda_distance(ew->args.stride[k][axis]) * ew->dim[axis];
 		wide = wide || reach >= limit;
 	}
 	return wide || positions >= limit;
@@ -46241,7 +46235,7 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 /* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 192 "src/devtensor_spine.h"
+#line 193 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -49142,8 +49136,8 @@ static dvt_array *dvti_take_along(const char *name, dvti_op op, dvt_array *x, dv
 		return NULL;
 	positions.dim[axis] = extent;
 	source.dim[axis] = x->shape.dim[axis];
-	launch.in[0] = dvti_view_broadcast(x, source);
-	launch.in[1] = dvti_view_broadcast(index, positions);
+	dvti_view_broadcast_into(&launch.in[0], x, &source);
+	dvti_view_broadcast_into(&launch.in[1], index, &positions);
 	dvti_view_into(&launch.out[0], out);
 	launch.n_in = 2;
 	launch.n_out = 1;
@@ -49654,7 +49648,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 			dvti_describe(x), dvti_shape_text(shape));
 		return NULL;
 	}
-	view = dvti_view_broadcast(x, shape);
+	dvti_view_broadcast_into(&view, x, &shape);
 	out = dvti_view_new("dvt_broadcast_to", x, shape, view.stride, x->offset);
 	return dvti_finish(out, DVTI_OP_broadcast_to, "dvt_broadcast_to", &x, 1, NULL);
 }
@@ -58225,7 +58219,7 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 }
 /* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 251 "src/devtensor_spine.h"
+#line 252 "src/devtensor_spine.h"
 #endif
 #if defined(DEVTENSOR_NO_FORMATS)
 /* ==== begin src/5_io/dvt_formats_off.c ==== */
@@ -58370,7 +58364,7 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #endif
 /* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 253 "src/devtensor_spine.h"
+#line 254 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/5_io/dvt_board.c ==== */
@@ -64760,7 +64754,7 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_NO_32
 /* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 277 "src/devtensor_spine.h"
+#line 278 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -65855,7 +65849,7 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 }
 /* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 284 "src/devtensor_spine.h"
+#line 285 "src/devtensor_spine.h"
 #endif
 #if !defined(DEVTENSOR_NO_NN)
 /* ==== begin src/6_nn/block_activation.c ==== */
@@ -76655,7 +76649,7 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 #endif
 /* ==== end dvt_buckets.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 332 "src/devtensor_spine.h"
+#line 333 "src/devtensor_spine.h"
 #endif
 #if !defined(DVTI_CHECKPOINTS)
 /* ==== begin src/7_train/dvt_checkpoint_off.c ==== */
@@ -76696,7 +76690,7 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #endif
 /* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 334 "src/devtensor_spine.h"
+#line 335 "src/devtensor_spine.h"
 #endif
 #else
 /* ==== begin src/7_train/dvt_checkpoint.c ==== */
@@ -77912,7 +77906,7 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 #endif
 /* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 339 "src/devtensor_spine.h"
+#line 340 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/7_train/dvt_dataset.c ==== */
@@ -81779,7 +81773,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #undef DVTI_COLOR_ONE
 /* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
-#line 355 "src/devtensor_spine.h"
+#line 356 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== begin src/1_base/level_end.inl ==== */
@@ -81836,7 +81830,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #endif
 /* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
-#line 358 "src/devtensor_spine.h"
+#line 359 "src/devtensor_spine.h"
 #endif
 #endif
 
@@ -82372,7 +82366,7 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
 /* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
-#line 362 "src/devtensor_spine.h"
+#line 363 "src/devtensor_spine.h"
 #endif
 #endif
 /* ==== end devtensor_spine.h ==== */

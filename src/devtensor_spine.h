@@ -33,6 +33,7 @@
 #include "1_base/dvt_status.c"
 #include "1_base/dvt_thread.c"
 #include "2_core/dvt_array.c"
+#include "2_core/dvt_counters.c"
 #include "2_core/dvt_context.c"
 #include "1_base/level_size.inl"
 #include "2_core/dvt_borrow.c"

@@ -251,12 +251,6 @@ DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const
     }
 }
 
-DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape) {
-    dvti_view view;
-    dvti_view_broadcast_into(&view, x, &shape);
-    return view;
-}
-
 DVTI_FN const char *dvti_site_text(const dvt_array *x) {
     char *buffer;
     if (dvti_atomic_load(&x->site) < DVTI_SITE_KNOWN)

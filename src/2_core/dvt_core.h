@@ -194,10 +194,9 @@ DVTI_FN dvt_array *dvti_array_over(const char *function, const dvti_memory *memo
 DVTI_FN dvt_array *dvti_view_new(const char *function, dvt_array *x, dvt_shape shape,
                                  const int64_t *stride, int64_t offset);
 DVTI_FN dvti_view dvti_view_of(const dvt_array *x);
-/* Repeats x to `shape` by strides of 0. x must broadcast to it. */
-DVTI_FN dvti_view dvti_view_broadcast(const dvt_array *x, dvt_shape shape);
-/* Write dvti_view_of, without axes that x does not have, and dvti_view_broadcast to *view. */
+/* Writes dvti_view_of to *view, without axes that x does not have. */
 DVTI_FN void dvti_view_into(dvti_view *view, const dvt_array *x);
+/* Does the same with x repeated to `shape` by strides of 0. x must broadcast to it. */
 DVTI_FN void dvti_view_broadcast_into(dvti_view *view, const dvt_array *x, const dvt_shape *shape);
 /* Returns "float32 (2, 3) on gpu(0) made at main.c:42", for messages. */
 DVTI_FN const char *dvti_describe(const dvt_array *x);

@@ -346,8 +346,8 @@ static dvt_array *dvti_take_along(const char *name, dvti_op op, dvt_array *x, dv
         return NULL;
     positions.dim[axis] = extent;
     source.dim[axis] = x->shape.dim[axis];
-    launch.in[0] = dvti_view_broadcast(x, source);
-    launch.in[1] = dvti_view_broadcast(index, positions);
+    dvti_view_broadcast_into(&launch.in[0], x, &source);
+    dvti_view_broadcast_into(&launch.in[1], index, &positions);
     dvti_view_into(&launch.out[0], out);
     launch.n_in = 2;
     launch.n_out = 1;

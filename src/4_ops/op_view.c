@@ -377,7 +377,7 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
             dvti_describe(x), dvti_shape_text(shape));
         return NULL;
     }
-    view = dvti_view_broadcast(x, shape);
+    dvti_view_broadcast_into(&view, x, &shape);
     out = dvti_view_new("dvt_broadcast_to", x, shape, view.stride, x->offset);
     return dvti_finish(out, DVTI_OP_broadcast_to, "dvt_broadcast_to", &x, 1, NULL);
 }

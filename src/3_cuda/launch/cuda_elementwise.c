@@ -50,10 +50,6 @@ typedef struct dvti_cuda_ew {
     bool wide;
 } dvti_cuda_ew;
 
-static int64_t dvti_cuda_ew_distance(int64_t stride) {
-    return stride < 0 ? -stride : stride;
-}
-
 static void dvti_cuda_ew_swap(dvti_cuda_ew *ew, int i, int j) {
     int64_t keep = ew->dim[i];
     int k;
@@ -71,8 +67,8 @@ static void dvti_cuda_ew_swap(dvti_cuda_ew *ew, int i, int j) {
 static bool dvti_cuda_ew_outer(const dvti_cuda_ew *ew, int i, int j) {
     int k;
     for (k = 0; k < ew->count; k++) {
-        int64_t a = dvti_cuda_ew_distance(ew->args.stride[k][i]),
-                b = dvti_cuda_ew_distance(ew->args.stride[k][j]);
+        int64_t a = dvti_cuda_distance(ew->args.stride[k][i]),
+                b = dvti_cuda_distance(ew->args.stride[k][j]);
         if (a != b)
             return a > b;
     }
@@ -166,8 +162,8 @@ static void dvti_cuda_ew_begin(dvti_cuda_ew *ew, const dvti_launch *launch) {
    reading it along `other` does not. */
 static bool dvti_cuda_ew_across(const dvti_cuda_ew *ew, int k, int axis, int other) {
     int64_t size = ew->args.bytes[k];
-    int64_t along = dvti_cuda_ew_distance(ew->args.stride[k][axis]);
-    int64_t across = dvti_cuda_ew_distance(ew->args.stride[k][other]);
+    int64_t along = dvti_cuda_distance(ew->args.stride[k][axis]);
+    int64_t across = dvti_cuda_distance(ew->args.stride[k][other]);
     return ew->args.kind[k] == DVTI_EW_EACH && along * size >= 32 && across && across * size < 32;
 }
 
@@ -291,7 +287,7 @@ static bool dvti_cuda_ew_wide(const dvti_cuda_ew *ew) {
     for (k = 0; k < ew->count; k++) {
         int64_t reach = 0;
         for (axis = 0; axis < ew->ndim; axis++)
-            reach += dvti_cuda_ew_distance(ew->args.stride[k][axis]) * ew->dim[axis];
+            reach += dvti_cuda_distance(ew->args.stride[k][axis]) * ew->dim[axis];
         wide = wide || reach >= limit;
     }
     return wide || positions >= limit;
