@@ -7,9 +7,9 @@
 #include "examples/lenet.h"
 #include <dlfcn.h>
 
-#define ROUNDS 31
-#define CALLS 2000
-#define STEPS 50
+#define ROUNDS 1501
+#define CALLS 200
+#define STEPS 5
 #define BATCH 256
 
 typedef const char *calls_of(int i, long long *calls);
@@ -133,28 +133,43 @@ static void call(const measured *m, int times) {
         }
 }
 
-static void measure(const measured *m) {
-    double seconds[ROUNDS], begin;
-    counts before, after;
-    int round;
-    call(m, 20); /* compiles, and fills the caches of memory */
-    before = count_calls();
-    call(m, m->calls);
-    after = count_calls();
-    for (round = 0; round < ROUNDS; round++) {
-        begin = dvt_seconds();
-        call(m, m->calls);
-        seconds[round] = (dvt_seconds() - begin) / m->calls;
+#define CASES ((int)(sizeof cases / sizeof cases[0]))
+
+/* The rounds of all operations alternate, and last for seconds together: the clock of a shared
+   machine may be half as fast for a second. */
+static void measure(void) {
+    static double seconds[CASES][ROUNDS];
+    counts per_call[CASES], before, after;
+    double begin;
+    int i, round;
+    for (i = 0; i < CASES; i++) {
+        call(&cases[i], 20); /* compiles, and fills the caches of memory */
+        before = count_calls();
+        call(&cases[i], cases[i].calls);
+        after = count_calls();
+        per_call[i].launches = after.launches - before.launches;
+        per_call[i].others = after.others - before.others;
     }
-    qsort(seconds, ROUNDS, sizeof *seconds, by_size);
-    printf("| %s | %.3f | %.3f | %.3g | %.3g |\n", m->name, seconds[ROUNDS / 2] * 1e6,
-           seconds[0] * 1e6, (double)(after.launches - before.launches) / m->calls,
-           (double)(after.others - before.others) / m->calls);
+    for (round = 0; round < ROUNDS; round++)
+        for (i = 0; i < CASES; i++) {
+            begin = dvt_seconds();
+            call(&cases[i], cases[i].calls);
+            seconds[i][round] = (dvt_seconds() - begin) / cases[i].calls;
+        }
+    for (i = 0; i < CASES; i++) {
+        qsort(seconds[i], ROUNDS, sizeof(double), by_size);
+        printf("| %s | %.3f | %.3f | %.3g | %.3g |\n", cases[i].name, seconds[i][ROUNDS / 2] * 1e6,
+               seconds[i][0] * 1e6, (double)per_call[i].launches / cases[i].calls,
+               (double)per_call[i].others / cases[i].calls);
+    }
     fflush(stdout);
 }
 
+#undef CASES
+
 /* ---- copies of pageable host memory ---- */
 #define COPY_BYTES ((int64_t)64 << 20)
+#define COPY_ROUNDS 31
 
 static void copy_memory(dvt_array *x, char *p, char *q) {
     (void)x;
@@ -181,7 +196,7 @@ static void measure_copies(void) {
     static void (*const copy[CASES])(dvt_array *, char *, char *) = {copy_memory, copy_up,
                                                                      copy_down, copy_up, copy_down};
     static const int threads[CASES] = {1, 1, 1, 0, 0};
-    double seconds[CASES][ROUNDS], begin;
+    double seconds[CASES][COPY_ROUNDS], begin;
     char *p = (char *)malloc((size_t)COPY_BYTES), *q = (char *)malloc((size_t)COPY_BYTES);
     dvt_array *x = dvt_zeros(DVT_SHAPE(COPY_BYTES), DVT_U8, dvt_gpu(0));
     int i, round;
@@ -189,7 +204,7 @@ static void measure_copies(void) {
     memset(p, 1, (size_t)COPY_BYTES);
     memset(q, 2, (size_t)COPY_BYTES);
     *driver_zeros = 0;
-    for (round = -1; round < ROUNDS; round++) /* the first round allocates */
+    for (round = -1; round < COPY_ROUNDS; round++) /* the first round allocates */
         for (i = 0; i < CASES; i++) {
             must(dvt_set_num_threads(threads[i]) == DVT_OK, "dvt_set_num_threads");
             copy[i](x, p, q); /* starts or stops threads */
@@ -202,8 +217,8 @@ static void measure_copies(void) {
     printf("\n| copy of %d MiB | GB/s, median | GB/s, best |\n|---|---|---|\n",
            (int)(COPY_BYTES >> 20));
     for (i = 0; i < CASES; i++) {
-        qsort(seconds[i], ROUNDS, sizeof(double), by_size);
-        printf("| %s | %.2f | %.2f |\n", name[i], COPY_BYTES / seconds[i][ROUNDS / 2] / 1e9,
+        qsort(seconds[i], COPY_ROUNDS, sizeof(double), by_size);
+        printf("| %s | %.2f | %.2f |\n", name[i], COPY_BYTES / seconds[i][COPY_ROUNDS / 2] / 1e9,
                COPY_BYTES / seconds[i][0] / 1e9);
     }
     free(p);
@@ -222,7 +237,6 @@ int main(void) {
     void *symbol = driver ? dlsym(driver, "null_driver_calls") : NULL;
     void *zeros = driver ? dlsym(driver, "null_driver_zeros") : NULL;
     dvt_ctx_list devices = DVT_CONTEXTS(dvt_gpu(0));
-    size_t i;
     if (!symbol || !zeros) {
         fprintf(stderr, "host_cost: DEVTENSOR_CUDA_PATH must name the driver that does nothing; "
                         "use make bench-gpu-host\n");
@@ -243,8 +257,7 @@ int main(void) {
     must(trainer != NULL, "dvt_trainer_new");
     printf("| operation | us, median | us, least | launches | other calls of the driver |\n"
            "|---|---|---|---|---|\n");
-    for (i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        measure(&cases[i]);
+    measure();
     measure_copies();
     return 0;
 }
