@@ -18,9 +18,9 @@ named=$("$PYTHON" bench/cpu/processor.py) && kind=$(echo "$named" | head -n 1) |
 \`make bench-gpu-host\`, $(date +%Y-%m-%d), $(nproc) threads, load $(cut -d ' ' -f 1 /proc/loadavg).
 The driver accepts every call and does nothing (bench/gpu/null_driver.c), so the time is
 devtensor's own, and no GPU is needed. Each operation runs in a scope of its own, with arrays of
-float32. Median and least of 1501 rounds of 200 calls (nets: 5), which alternate. Copies are those of
-pageable memory to and from the staging buffers, next to one memcpy of the same size; their rounds
-alternate, too. The clock of a shared machine varies; the least is that of its fast times.
+float32. Median and least of 1501 rounds of 200 calls (nets: 5), which alternate. Copies are those
+of pageable memory to and from the staging buffers, next to one memcpy of the same size; their
+rounds alternate, too. The clock of a shared machine varies; the least is that of its fast times.
 
 END
     cat "$D/host_cost.md"
