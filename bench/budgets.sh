@@ -56,11 +56,11 @@ if [ -n "$SWITCHES" ]; then
     for flags in -O2 -Os "-Os -DDEVTENSOR_NO_SIMD"; do
         build "the small build, $CC $flags" "$flags $SMALL"
     done
-    for flags in "" "$SMALL -DDEVTENSOR_NO_SIMD"; do
-        library "-Os $flags -ffunction-sections -fdata-sections" "$d/switch.o" $CC &&
+    for switches in "" "$SMALL -DDEVTENSOR_NO_SIMD"; do
+        library "-Os $switches -ffunction-sections -fdata-sections" "$d/switch.o" $CC &&
             $CC -Os -I. "$d/add.c" "$d/switch.o" -Wl,--gc-sections -o "$d/add" $LIBS &&
             strip "$d/add" && "$d/add" &&
-            row "a program that adds two arrays, $CC -Os ${flags:+and all six}" \
+            row "a program that adds two arrays, $CC -Os${switches:+ and all six}" \
                 "$(wc -c <"$d/add")" "bytes"
     done
     exit
