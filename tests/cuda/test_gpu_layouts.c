@@ -110,6 +110,20 @@ DVT_TEST(gpu_sizes_around_vectors_and_blocks) {
     }
 }
 
+/* The first row is aligned, and rows have whole groups of 16 bytes; the next rows are unaligned. */
+DVT_TEST(gpu_rows_of_odd_strides) {
+    static const dvt_dtype dtypes[] = {DVT_F32, DVT_F16, DVT_I8};
+    int i;
+    NEEDS_GPU;
+    for (i = 0; i < 3; i++)
+        DVT_SCOPE {
+            pair x = pair_of(random_on_cpu(DVT_SHAPE(5, 33), dtypes[i], -9, 9)), y;
+            y.gpu = dvt_slice(x.gpu, 1, 0, 32, 1);
+            y.cpu = dvt_slice(x.cpu, 1, 0, 32, 1);
+            SAME_ON_GPU(dvt_add(y.gpu, y.gpu), dvt_add(y.cpu, y.cpu), 0, "rows of odd strides");
+        }
+}
+
 DVT_TEST(gpu_copies_of_transposed_matrices) {
     static const int64_t sizes[] = {15, 16, 31, 32, 33, 64, 97};
     int i, j;
