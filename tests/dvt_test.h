@@ -10,6 +10,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* 1 if the sanitizer is active. GCC and Clang announce it in different ways. */
+#if !defined(__has_feature)
+#define DVT_TEST_HAS_FEATURE(name) 0
+#else
+#define DVT_TEST_HAS_FEATURE(name) __has_feature(name)
+#endif
+#if defined(__SANITIZE_ADDRESS__) || DVT_TEST_HAS_FEATURE(address_sanitizer)
+#define DVT_TEST_ASAN 1
+#else
+#define DVT_TEST_ASAN 0
+#endif
+#if defined(__SANITIZE_THREAD__) || DVT_TEST_HAS_FEATURE(thread_sanitizer)
+#define DVT_TEST_TSAN 1
+#else
+#define DVT_TEST_TSAN 0
+#endif
+#if DVT_TEST_HAS_FEATURE(memory_sanitizer) /* GCC has none */
+#define DVT_TEST_MSAN 1
+#else
+#define DVT_TEST_MSAN 0
+#endif
+
 typedef struct dvt_test {
     const char *name, *file;
     void (*run)(void);

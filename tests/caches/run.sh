@@ -5,7 +5,7 @@
 # Environment: BUILD, or the directory of isa/tests in OBJECTS.
 . tests/lib.sh
 for caches in ${DVT_TEST_FULL:+32K/8,512K/8,32M/16} 16K/4,128K/4; do
-    for text in chains dots convolutions_at convolutions_that exact winograd_is; do
+    for text in chains dots convolutions_at convolutions_that bytes_are_exact winograd_is; do
         script "$text with $caches" env DEVTENSOR_CPU_CACHES=$caches \
             "${OBJECTS:-$BUILD}/isa/tests" $text
     done

@@ -56,6 +56,13 @@ static inline void *guard_end(guard g, size_t bytes) {
     return g.pages + g.page + g.bytes - bytes;
 }
 
+/* Returns element i. Loops over all terms of a product spend most of their time here. */
+static inline double load_element(const void *data, dvt_dtype dtype, int64_t i) {
+    if (dtype == DVT_F32)
+        return ((const float *)data)[i];
+    return dtype == DVT_F64 ? ((const double *)data)[i] : dvti_load_f64(data, dtype, i);
+}
+
 /* Compares bits; all NaN count as one. */
 static inline bool same_bits_f32(float a, float b) {
     uint32_t x, y;

@@ -59,14 +59,14 @@ static double image_at(const dvti_launch *l, int64_t n, int64_t c, int64_t y, in
     const dvti_view *v = &l->in[0];
     if (y < 0 || y >= v->dim[2] || x < 0 || x >= v->dim[3])
         return 0;
-    return dvti_load_f64(v->data, v->dtype, ((n * v->dim[1] + c) * v->dim[2] + y) * v->dim[3] + x);
+    return load_element(v->data, v->dtype, ((n * v->dim[1] + c) * v->dim[2] + y) * v->dim[3] + x);
 }
 
 static double weight_at(const dvti_launch *l, int64_t o, int64_t c, int i, int j) {
     const dvti_view *v = &l->in[1];
     if (l->op == DVTI_OP_conv2d)
-        return dvti_load_f64(v->data, v->dtype, (o * v->dim[1] + c) * 9 + 3 * i + j);
-    return dvti_load_f64(v->data, v->dtype, (c * v->dim[1] + o) * 9 + 8 - 3 * i - j);
+        return load_element(v->data, v->dtype, (o * v->dim[1] + c) * 9 + 3 * i + j);
+    return load_element(v->data, v->dtype, (c * v->dim[1] + o) * 9 + 8 - 3 * i - j);
 }
 
 /* Computes to (rows x rows) = m (rows x cols) * from (cols x cols) * m transposed. */

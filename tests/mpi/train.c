@@ -291,13 +291,20 @@ int main(int argc, char **argv) {
         code = code ? code : finish(&r, false);
     } else if (strcmp(mode, "dies") == 0 || strcmp(mode, "stops") == 0 ||
                strcmp(mode, "leaves") == 0) {
+        dvt_array *process = /* that of rank 1 */
+            dvt_full(DVT_SHAPE(1), dvt_rank() == 1 ? (double)getpid() : 0, DVT_F64, dvt_cpu());
+        code = dvt_all_reduce_ranks(process) == DVT_OK ? 0 : failed("process");
         r = make_run(false, momentum);
-        code = train_plain(&r, make_loader(48, 0), 1);
+        code = code ? code : train_plain(&r, make_loader(48, 0), 1);
         if (dvt_rank() == 1 && mode[0] == 'l')
             exit(0); /* without dvt_distributed_end */
         if (dvt_rank() == 1)
             raise(mode[0] == 'd' ? SIGKILL : SIGSTOP);
         code = train_plain(&r, make_loader(48, 0), 1000);
+        if (mode[0] == 's') { /* MPICH's launcher would wait for the stopped process */
+            sleep(1);         /* until it has printed the error */
+            kill((pid_t)dvt_item(process), SIGKILL);
+        }
     } else if (strcmp(mode, "differs") == 0) {
         dvt_array *x = dvt_ones(DVT_SHAPE(dvt_rank() == 1 ? 3 : 40), DVT_F32, dvt_cpu());
         code = dvt_all_reduce_ranks(x) == DVT_OK ? 1 : failed("differs");

@@ -5,8 +5,7 @@
 #include <setjmp.h>
 #include <string.h>
 #if !defined(DEVTENSOR_NO_NN)
-#if !defined(DEVTENSOR_NO_THREADS) && !defined(_WIN32) && !defined(__SANITIZE_ADDRESS__) &&        \
-    !defined(__SANITIZE_THREAD__)
+#if !defined(DEVTENSOR_NO_THREADS) && !defined(_WIN32) && !DVT_TEST_ASAN && !DVT_TEST_TSAN
 #include <pthread.h>
 #define SMALL_STACKS 1
 #endif

@@ -330,12 +330,8 @@ DVT_TEST(files_peak_memory_of_npz_and_images) {
     CHECK(remove(png) == 0);
 }
 
-#if defined(__has_feature)
-#if __has_feature(memory_sanitizer) /* it needs its own read() to know what is initialized */
-#define NO_READ_LIMIT
-#endif
-#endif
-#if defined(__linux__) && !defined(NO_READ_LIMIT)
+/* The memory sanitizer needs its own read() to know what is initialized. */
+#if defined(__linux__) && !DVT_TEST_MSAN
 #include <sys/syscall.h>
 
 static size_t read_limit; /* the largest result of read(); 0: unlimited */

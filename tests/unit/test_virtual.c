@@ -242,14 +242,6 @@ DVT_TEST(virtual_many_callers) {
 #endif
 
 #if !defined(_WIN32)
-#if defined(__SANITIZE_THREAD__)
-#define CANNOT_START_THREADS 1 /* in a forked child, under the thread sanitizer */
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define CANNOT_START_THREADS 1 /* in a forked child, under the thread sanitizer */
-#endif
-#endif
-
 /* Runs in a forked child, where nothing may hang. The parent's devices refuse commands, releasing
    is allowed, and new devices work. */
 static int child(dvt_array *x) {
@@ -264,7 +256,7 @@ static int child(dvt_array *x) {
         return 3;
     dvt_clear_error();
     dvt_discard_all();
-#if !defined(CANNOT_START_THREADS)
+#if !DVT_TEST_TSAN /* it cannot start threads in a forked child */
     if (dvt_set_virtual_gpus(1, 0) != DVT_OK)
         return 4;
     if (dvt_item(dvt_sum(dvt_ones(DVT_SHAPE(5), DVT_F32, dvt_gpu(0)), DVT_ALL)) != 5)

@@ -406,12 +406,7 @@ POOL_TEST(without_new_threads) {
 }
 
 /* ---- processes ---- */
-#if defined(__has_feature) && !defined(__SANITIZE_THREAD__)
-#if __has_feature(thread_sanitizer)
-#define __SANITIZE_THREAD__ 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
+#if DVT_TEST_TSAN
 #define NEEDS_FORK SKIP("the thread sanitizer cannot follow threads of a forked child")
 #else
 #define NEEDS_FORK (void)0

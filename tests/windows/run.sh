@@ -41,9 +41,10 @@ heap idx index inflate loader matmul messages npy npz_files params pool prewarm 
 random random_engines reduce save_load scopes sort thread_pool thread_pool_plain threads
 threads_devices trainer views virtual virtual_failing warnings"
 files=$(for subject in $SUBJECTS; do echo "tests/unit/test_$subject.c"; done)
-[ -z "${DVT_TEST_FULL:-}" ] || files=$(ls tests/unit/*.c)
+level=0 # of the host's code; kernels are optimized at every level
+[ -z "${DVT_TEST_FULL:-}" ] || files=$(ls tests/unit/*.c) level=1
 build() {
-    $CROSS $flags -O1 -c tests/implementation.c -o "$D/devtensor.o" &&
+    $CROSS $flags -O$level -c tests/implementation.c -o "$D/devtensor.o" &&
         $CROSS $flags -O0 -c tests/dvt_test.c -o "$D/dvt_test.o" || return 1
     for file in $files; do
         $CROSS $flags -O0 -c "$file" -o "$D/$(basename "$file" .c).o" || return 1
