@@ -35,7 +35,7 @@ static dvti_view matrix(guard g, dvt_dtype dtype, layout how, int64_t batch, boo
 
 static double at(const dvti_view *view, int64_t batch, int64_t i, int64_t j) {
     return load_element(view->data, view->dtype,
-                   batch * view->stride[0] + i * view->stride[1] + j * view->stride[2]);
+                        batch * view->stride[0] + i * view->stride[1] + j * view->stride[2]);
 }
 
 /* Sums a vector times a matrix that is contiguous in k in the kernels' order: lanes of 64 bytes,
