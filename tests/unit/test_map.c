@@ -71,7 +71,7 @@ DVT_TEST(map_arrays) {
             size_t n, i;
             CHECK(save_pair(path) == DVT_OK);
             file = golden_file(path, &n);
-            for (i = 0; file && i + 8 <= n; i++) {
+            for (i = 0; file && i + 9 <= n; i++) {
                 if (!first && memcmp(file + i, "\0\0\x80\x3f\0\0\0\x40", 8) == 0)
                     first = (long long)i - 4;
                 if (memcmp(file + i, "\1\0\0\0\0\0\0\0\2", 9) == 0)
