@@ -9,7 +9,8 @@
 /* Runs itself in another process, which gets SIGTERM as from a time limit. */
 DVT_TEST(harness_says_where_it_was_stopped) {
 #if defined(__linux__)
-    char self[1000], command[1200], line[200], last[200] = "";
+    char self[1000], command[1200], line[200];
+    bool said = false; /* Clang's thread sanitizer prints what is in stdio's buffer after it */
     ssize_t length;
     FILE *output;
     int code;
@@ -26,12 +27,12 @@ DVT_TEST(harness_says_where_it_was_stopped) {
     output = popen(command, "r");
     CHECK(output != NULL);
     while (output && fgets(line, sizeof line, output))
-        memcpy(last, line, sizeof line);
+        said = said || strcmp(line, "stopped in harness_says_where_it_was_stopped\n") == 0;
     code = output ? pclose(output) : -1;
     if (WIFEXITED(code) && (WEXITSTATUS(code) == 126 || WEXITSTATUS(code) == 127))
         SKIP("an emulator runs this program");
     CHECK_INT(code, 143 << 8);
-    CHECK(strcmp(last, "stopped in harness_says_where_it_was_stopped\n") == 0);
+    CHECK(said);
 #else
     SKIP("needs /proc");
 #endif
