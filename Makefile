@@ -367,14 +367,13 @@ $B/long/tests: $B/dvt_test.o $(LONG) $(LIBRARY)
 	@$(LINK) $(FLAGS) $^ -o $@ $(LIBS)
 
 # These call kernels directly, so the library's internal functions are visible to them. On x86 they
-# also include the plain ISA target. Kernels have a level of their own, so -O1 changes little else
-# than the compile time of the library.
+# also include the plain ISA target.
 VISIBLE = $(COMPILE) $(FLAGS) -DDVTI_FN=extern -DDEVTENSOR_PLAIN_TARGET -Isrc -I. -Itests -MMD -MP
 
 $B/isa/library.o: src/devtensor_spine.h Makefile
 	@mkdir -p $(@D)
 	@printf '#define DEVTENSOR_IMPLEMENTATION\n#include "devtensor_spine.h"\n' >$(@D)/library.c
-	@$(VISIBLE) -O1 -c $(@D)/library.c -o $@
+	@$(VISIBLE) -c $(@D)/library.c -o $@
 
 $B/isa/%.o: tests/isa/%.c Makefile
 	@mkdir -p $(@D)

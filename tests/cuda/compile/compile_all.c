@@ -8,8 +8,8 @@
    Some calls run on cpu(). Every launch that reaches cpu() also goes to the CUDA backend of fake
    GPUs, one for each architecture, whose driver accepts everything and does nothing. NVRTC compiles
    the programs that these launches request to CUBINs. Operations that cpu() has no kernels for are
-   launched all the same, and leave their results unset, as large launches do. The output of ptxas
-   gives registers, shared memory and spills. The program fails on:
+   launched all the same, and leave their results unset, as products do. The output of ptxas gives
+   registers, shared memory and spills. The program fails on:
      - an error, a warning, or a spill
      - a kernel whose arguments differ in size from the structure of its launch (from the CUBIN)
      - a family that no call reached
@@ -219,14 +219,10 @@ static bool gpu_supports(const dvti_device *device, const dvti_kernel *kernel, d
                                    : cpu_backend->supports(device, kernel, op, dtype, feature);
 }
 
-/* Results of large launches stay unset: nothing here depends on them, and loops that are not
-   optimized take a while. Small ones give indices and counts. */
-static bool is_small(const dvti_launch *launch) {
-    int64_t work = dvti_view_size(&launch->out[0]);
-    int k;
-    for (k = 0; k < launch->n_in; k++)
-        work += dvti_view_size(&launch->in[k]);
-    return work <= 4096;
+/* Products and convolutions stay unset: no index or count depends on them, and most of the time
+   would be theirs, in loops that are not optimized. */
+static bool stays_unset(const dvti_launch *launch) {
+    return launch->kernel == dvti_kernel_matmul() || launch->kernel == dvti_kernel_conv2d();
 }
 
 static dvt_status both_launch(dvti_device *device, const dvti_launch *launch) {
@@ -239,7 +235,8 @@ static dvt_status both_launch(dvti_device *device, const dvti_launch *launch) {
         apart.in[0].stride[axis] += (int64_t)1 << 31; /* never read */
         launch_on_gpus(apart);
     }
-    return runs_on_cpu(launch) && is_small(launch) ? cpu_backend->launch(device, launch) : DVT_OK;
+    return runs_on_cpu(launch) && !stays_unset(launch) ? cpu_backend->launch(device, launch)
+                                                       : DVT_OK;
 }
 
 /* Only the GPUs have kernels of some operations, and workspace for them. */
