@@ -79,7 +79,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-/* ==== end dvt_intro.h ==== */
 /* ==== begin src/0_api/dvt_config.h ==== */
 /* [dvt:config] All switches. Define a switch before including devtensor.h. Switches that change the
    implementation must be the same in all files that use one implementation.
@@ -160,7 +159,6 @@
 #define DVT_API extern
 #endif
 #endif
-/* ==== end dvt_config.h ==== */
 /* ==== begin src/0_api/dvt_status.h ==== */
 /* [dvt:status] Errors. A call that fails never aborts the process, and does not change its
    arguments. It returns:
@@ -289,7 +287,6 @@ DVT_API void dvt_set_allocator(const dvt_allocator *allocator);
 /* Return "0.1.0", and DVT_VERSION, of the implementation that is linked. */
 DVT_API const char *dvt_version(void);
 DVT_API int dvt_version_number(void);
-/* ==== end dvt_status.h ==== */
 /* ==== begin src/0_api/dvt_types.h ==== */
 /* [dvt:types] dtypes, shapes, axes, contexts: small structs, passed by value. */
 
@@ -396,7 +393,6 @@ typedef struct dvt_metric dvt_metric;         /* a figure of merit over batches 
 typedef struct dvt_progress dvt_progress;     /* a progress display */
 typedef struct dvt_curve dvt_curve;           /* a plot of series of points */
 typedef struct dvt_array_list dvt_array_list; /* arrays of a file, with names and metadata */
-/* ==== end dvt_types.h ==== */
 /* ==== begin src/0_api/dvt_scope.h ==== */
 /* [dvt:scope] Ownership. Every object that a call returns belongs to the innermost scope of the
    calling thread, or to the thread itself if it has no scope. The end of the scope or thread
@@ -462,7 +458,6 @@ DVT_API void dvt_discard(void *object);
 /* Discards everything that this thread's scopes own, including objects created outside of any
    scope. The end of a thread, and exit, do this too. */
 DVT_API void dvt_discard_all(void);
-/* ==== end dvt_scope.h ==== */
 /* ==== begin src/0_api/dvt_context.h ==== */
 /* [dvt:context] Contexts and devices. cpu(0), cpu(1), ... are different contexts on the same
    hardware. gpu(i) is one CUDA GPU or one virtual GPU, which has its own memory space and command
@@ -687,7 +682,6 @@ typedef struct dvt_cpu_info {
 DVT_API dvt_status dvt_cpu_query(dvt_cpu_info *out);
 /* Returns the seconds of a monotonic clock, for measuring; use differences. */
 DVT_API double dvt_seconds(void);
-/* ==== end dvt_context.h ==== */
 /* ==== begin src/0_api/dvt_array.h ==== */
 /* [dvt:array] Arrays: creation, inspection, views, copies.
 
@@ -877,7 +871,6 @@ DVT_API dvt_array *dvt_as_in_dtype(dvt_array *x, dvt_dtype dtype);
 /* Sets every element to `value` and returns x. Errors: GRAD (x is recorded), VALUE (broadcast
    view). */
 DVT_API dvt_array *dvt_fill(dvt_array *x, double value);
-/* ==== end dvt_array.h ==== */
 /* ==== begin src/0_api/dvt_ops.h ==== */
 /* [dvt:ops] Operations. Each runs on the context of its inputs, and its result stays there.
 
@@ -1305,7 +1298,6 @@ DVT_API dvt_array *dvt_group_norm(dvt_array *x, int groups, dvt_array *gamma, dv
 /* Does the same with each channel as one group. Source: Ulyanov et al., 2016. */
 DVT_API dvt_array *dvt_instance_norm(dvt_array *x, dvt_array *gamma, dvt_array *beta,
 									 double epsilon);
-/* ==== end dvt_ops.h ==== */
 /* ==== begin src/0_api/dvt_random.h ==== */
 /* [dvt:random] Random numbers: counter-based, the same bits for any number of threads.
 
@@ -1397,7 +1389,6 @@ typedef enum dvt_rng_engine {
 /* Sets the generator of the whole process, and restarts all streams with their seeds. Returns the
    previous one. Errors: VALUE. */
 DVT_API dvt_rng_engine dvt_set_rng_engine(dvt_rng_engine engine);
-/* ==== end dvt_random.h ==== */
 /* ==== begin src/0_api/dvt_autograd.h ==== */
 /* [dvt:autograd] Gradients. Inside DVT_RECORD, operations on arrays with an attached gradient, and
    on their results, are recorded. dvt_backward computes the gradients from the record.
@@ -1497,7 +1488,6 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 DVT_API dvt_array *dvt_detach(dvt_array *x);
 /* Returns whether x is the result of a recorded operation, or has a gradient attached. */
 DVT_API bool dvt_has_history(const dvt_array *x);
-/* ==== end dvt_autograd.h ==== */
 /* ==== begin src/0_api/dvt_io.h ==== */
 /* [dvt:io] Printing and files. Values of an array on a GPU are copied to host memory first. */
 
@@ -1744,7 +1734,6 @@ DVT_API dvt_status dvt_save_cifar100(const char *path, dvt_array *x, dvt_array *
 DVT_API dvt_status dvt_read_cifar10(const void *data, size_t bytes, dvt_array **x, dvt_array **y);
 DVT_API dvt_status dvt_read_cifar100(const void *data, size_t bytes, dvt_cifar100_labels labels,
 									 dvt_array **x, dvt_array **y);
-/* ==== end dvt_io.h ==== */
 /* ==== begin src/0_api/dvt_dlpack.h ==== */
 /* [dvt:dlpack] Arrays shared with other libraries in memory, by DLPack 1.1: NumPy, PyTorch, JAX,
    CuPy and others. A tensor of DLPack is a struct with an address, a layout, and a function that
@@ -1861,7 +1850,6 @@ typedef enum dvt_dl_copy {
    Errors: CONTEXT (a virtual GPU: copy to cpu() first), VALUE (COPY_NEVER and a copy is needed). */
 DVT_API dvt_dl_managed *dvt_to_dlpack(dvt_array *x);
 DVT_API dvt_dl_versioned *dvt_to_dlpack_versioned(dvt_array *x, dvt_dl_copy copy);
-/* ==== end dvt_dlpack.h ==== */
 /* ==== begin src/0_api/dvt_gpu.h ==== */
 /* [dvt:gpu] Functions that most programs do not need. Memory that a device keeps for reuse, kernels
    compiled before their first use, streams and addresses shared with other CUDA code of the
@@ -1934,7 +1922,6 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x);
    Waits: no; its release, for copies from it.  Owns: the innermost scope. Errors: SHAPE, DTYPE,
    NO_DEVICE, HOST_MEMORY, FORKED. */
 DVT_API dvt_array *dvt_empty_pinned(dvt_shape shape, dvt_dtype dtype, dvt_ctx ctx);
-/* ==== end dvt_gpu.h ==== */
 /* ==== begin src/0_api/dvt_kernel.h ==== */
 /* [dvt:kernel] CUDA kernels of the program. They use the compiler, the cache on disk, the stream
    order and the error messages of the library's own kernels. On cpu() and virtual GPUs a C function
@@ -2065,7 +2052,6 @@ DVT_API dvt_array *dvt_kernel_apply(dvt_kernel *kernel, const dvt_kernel_arg *ar
 DVT_API dvt_kernel_arg dvt_arg_array(dvt_arg_kind kind, dvt_array *array);
 DVT_API dvt_kernel_arg dvt_arg_int(dvt_arg_kind kind, int64_t value);
 DVT_API dvt_kernel_arg dvt_arg_real(dvt_arg_kind kind, double value);
-/* ==== end dvt_kernel.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 17 "src/0_api/dvt_api.h"
 #endif
@@ -2492,7 +2478,6 @@ typedef struct dvt_mixed_precision {
 
 /* Returns the state of a net, or of the net that a block is part of. */
 DVT_API dvt_mixed_precision dvt_block_mixed_precision(const dvt_block *net);
-/* ==== end dvt_nn.h ==== */
 /* ==== begin src/0_api/dvt_nn_sequence.h ==== */
 /* [dvt:sequence] Blocks and operations for sequences: recurrent layers, attention.
 
@@ -2595,7 +2580,6 @@ typedef struct dvt_rotary_options {
    positions), RANGE (base).
    Source: Su et al., 2021. */
 DVT_API dvt_array *dvt_rotary(dvt_array *x, const dvt_rotary_options *options);
-/* ==== end dvt_nn_sequence.h ==== */
 /* ==== begin src/0_api/dvt_loss.h ==== */
 /* [dvt:loss] Losses: one value per sample, shape (N).
 
@@ -2674,7 +2658,6 @@ DVT_API dvt_array *dvt_loss_triplet(dvt_array *prediction, dvt_array *positive, 
    margin is 0 in Gluon. A vector of zeros has cosine 0. Errors: SHAPE. */
 DVT_API dvt_array *dvt_loss_cosine_embedding(dvt_array *a, dvt_array *b, dvt_array *label,
 											 double margin);
-/* ==== end dvt_loss.h ==== */
 /* ==== begin src/0_api/dvt_train.h ==== */
 /* [dvt:train] Optimizers, trainer, data, metrics, progress. Owns: results belong to the innermost
    scope. */
@@ -3046,7 +3029,6 @@ DVT_API dvt_status dvt_curve_add(dvt_curve *curve, const char *series, double x,
 DVT_API dvt_status dvt_curve_set_log(dvt_curve *curve, bool x, bool y);
 /* Writes the plot as an SVG image. Errors: IO, NOT_BUILT. */
 DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path);
-/* ==== end dvt_train.h ==== */
 /* ==== begin src/0_api/dvt_distributed.h ==== */
 /* [dvt:distributed] Training in parts, whose result does not depend on the number of contexts; and
    training by several processes. docs/DISTRIBUTED.md has whole programs. */
@@ -3159,7 +3141,6 @@ DVT_API int64_t dvt_rank_bytes(void);
    GPUs to host memory.  Waits: no, and neither does backward for other ranks.
    Errors: RANGE (negative). dvt_backward may fail with RANK_LOST while it sends. */
 DVT_API dvt_status dvt_trainer_set_bucket_bytes(dvt_trainer *trainer, int64_t bytes);
-/* ==== end dvt_distributed.h ==== */
 /* ==== begin src/0_api/dvt_checkpoint.h ==== */
 /* [dvt:checkpoint] Checkpoints: the whole state of a training run in one file.
 
@@ -3235,7 +3216,6 @@ DVT_API bool dvt_checkpoint_latest(const char *folder, char *path, size_t size);
    listed. */
 DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char *folder, int n,
 											dvt_extreme best);
-/* ==== end dvt_checkpoint.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 24 "src/0_api/dvt_api.h"
 #endif
@@ -3342,7 +3322,6 @@ DVT_API dvt_status dvt_board_image(dvt_board *board, const char *tag, dvt_array 
 /* Adds a text, which may be Markdown. */
 DVT_API dvt_status dvt_board_text(dvt_board *board, const char *tag, const char *text,
 								  int64_t step);
-/* ==== end dvt_report.h ==== */
 /* ==== begin src/0_api/dvt_profile.h ==== */
 /* [dvt:profile] Points in a context's work with their times, and named ranges for profilers. */
 
@@ -3374,7 +3353,6 @@ DVT_API double dvt_event_elapsed(dvt_event *begin, dvt_event *end);
    Waits: no.  Errors: NULL_ARGUMENT, VALUE (no range of this thread has begun). */
 DVT_API dvt_status dvt_range_push(const char *name);
 DVT_API dvt_status dvt_range_pop(void);
-/* ==== end dvt_profile.h ==== */
 /* ==== begin src/0_api/dvt_macros.h ==== */
 /* [dvt:macros] Expansions of the macros above. Programs do not call these directly. */
 
@@ -3587,12 +3565,10 @@ template <class T> inline T *dvt_retain(T *object) {
 #else
 #define DVT_NOTE_POINTER(T, call) ((T *)dvt_note_pointer(call, __FILE__, __LINE__))
 #endif
-/* ==== end dvt_macros.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 28 "src/0_api/dvt_api.h"
 #endif
 #endif
-/* ==== end dvt_api.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 6 "src/devtensor_spine.h"
 #endif
@@ -4129,7 +4105,6 @@ template <class T> inline T *dvt_retain(T *object) {
 #undef dvt_curve_set_log
 #undef dvt_curve_save
 #undef dvt_dtype_parse
-/* ==== end dvt_call_sites_off.h ==== */
 /* ==== begin src/1_base/dvt_platform.h ==== */
 /* The platform: the only file of the implementation that includes system headers. Defines the
    linkage of internals, thread-local storage, atomics, mutexes, condition variables, threads, time,
@@ -4474,7 +4449,6 @@ typedef void *(*dvti_thread_main)(void *);
 #endif
 
 #endif
-/* ==== end dvt_platform.h ==== */
 /* ==== begin src/1_base/dvt_base.h ==== */
 /* The base of all layers: memory, checked sizes, this thread's error, the log, text buffers,
    environment values, threads, dynamic libraries. This layer knows no arrays. */
@@ -4845,7 +4819,6 @@ DVTI_FN void dvti_library_stay(void);
 DVTI_FN void *dvti_library_symbol(void *library, const char *name);
 
 #endif
-/* ==== end dvt_base.h ==== */
 /* ==== begin src/1_base/dvt_float_mode.h ==== */
 /* The floating-point mode of a thread: rounding direction, flush-to-zero, unmasked exceptions. A
    program may change its own. The library computes in the default mode: to nearest, subnormals
@@ -5013,7 +4986,6 @@ static inline void dvti_float_mode_end(const dvti_float_mode *mode) {
 }
 #endif
 #endif
-/* ==== end dvt_float_mode.h ==== */
 /* ==== begin src/1_base/dvt_fma.h ==== */
 /* a * b + c with one rounding: fma of the C library, except on MinGW, whose fma rounds twice. */
 #ifdef DEVTENSOR_LINES
@@ -5086,7 +5058,6 @@ static inline float dvti_fmaf_emulated(float a, float b, float c) {
 #define dvti_fmaf fmaf
 #endif
 #endif
-/* ==== end dvt_fma.h ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
 /* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
    gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
@@ -5105,7 +5076,6 @@ static inline float dvti_fmaf_emulated(float a, float b, float c) {
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end level_size.inl ==== */
 /* ==== begin src/1_base/dvt_cache.c ==== */
 /* Reads the sizes of the processor's data caches: DEVTENSOR_CPU_CACHES, CPUID on x86, /sys on
    Linux, sysctl on macOS. What cannot be read is a small, common cache. Blocks of matrix products
@@ -5329,7 +5299,6 @@ DVTI_FN int64_t dvti_stream_bytes(void) {
 	}
 	return bytes;
 }
-/* ==== end dvt_cache.c ==== */
 /* ==== begin src/1_base/dvt_cpu_count.c ==== */
 /* Counts the processors that this process may use, once, when the thread pool is created. sysconf
    alone counts the whole machine. In a container with a quota of two processors, a pool of that
@@ -5486,7 +5455,6 @@ DVTI_FN int dvti_cpu_count(void) {
 }
 
 #undef DVTI_MOST_CPUS
-/* ==== end dvt_cpu_count.c ==== */
 /* ==== begin src/1_base/dvt_file.c ==== */
 /* Files by descriptors of the system: open, read, write, sync, replace. These functions set no
    error: a failing one leaves its reason in errno. */
@@ -5847,7 +5815,6 @@ DVTI_FN bool dvti_fd_write(int fd, const void *from, size_t n) {
 #undef dvti_fd_call_write
 
 #endif
-/* ==== end dvt_file.c ==== */
 /* ==== begin src/1_base/dvt_file_map.c ==== */
 /* Files as memory: private mappings, counted by their uses. */
 #ifdef DEVTENSOR_LINES
@@ -5917,7 +5884,6 @@ DVTI_FN void dvti_map_release(void *mapping) {
 }
 
 #endif
-/* ==== end dvt_file_map.c ==== */
 /* ==== begin src/1_base/dvt_openmp.c ==== */
 /* Detects callers inside OpenMP parallel regions. All their threads compute already, so a thread
    pool would only compete for processors. Nothing is linked. A loaded runtime is found by its
@@ -6000,7 +5966,6 @@ DVTI_FN bool dvti_openmp_busy(void) {
 }
 
 #endif
-/* ==== end dvt_openmp.c ==== */
 /* ==== begin src/1_base/dvt_affinity.c ==== */
 /* Selects the processors that the workers of the thread pool run on.
 
@@ -6121,7 +6086,6 @@ DVTI_FN void dvti_affinity_begin(int64_t number) {
 }
 
 #endif
-/* ==== end dvt_affinity.c ==== */
 /* ==== begin src/1_base/dvt_private_file.c ==== */
 /* Files that are loaded as code, so only this user may write them. Files and directories that other
    users could have created or changed are refused. No function here sets an error: the caller
@@ -6339,7 +6303,6 @@ DVTI_FN bool dvti_temporary_left(const char *name, int64_t changed) {
 #undef DVTI_PRIVATE_FILE_MOST
 
 #endif
-/* ==== end dvt_private_file.c ==== */
 /* ==== begin src/1_base/dvt_text.c ==== */
 /* Text for messages and tables, and environment values. */
 #ifdef DEVTENSOR_LINES
@@ -6499,7 +6462,6 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text) {
 		end++;
 	return *end == 0 && dvti_mul(number, unit, &bytes) ? bytes : -1;
 }
-/* ==== end dvt_text.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -6514,7 +6476,6 @@ DVTI_FN int64_t dvti_parse_bytes(const char *text) {
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/dvt_hash.c ==== */
 /* 128-bit content hashes: names and checksums of cached files. Not for security: the key is fixed
    and public. */
@@ -6568,7 +6529,6 @@ DVTI_FN void dvti_hash128(const void *bytes, size_t n, uint64_t out[2]) {
 	dvti_sip_rounds(v, 4);
 	out[1] = v[0] ^ v[1] ^ v[2] ^ v[3];
 }
-/* ==== end dvt_hash.c ==== */
 /* ==== begin src/1_base/dvt_heap.c ==== */
 /* Implements dvt_heap.h. It shares no code with the allocator of GPU memory, which has to split and
    merge segments: GPU memory cannot hold block headers, and driver calls are expensive. In host
@@ -6661,7 +6621,6 @@ DVTI_FN int64_t dvti_heap_trim_all(void);
 DVTI_FN void dvti_heap_stats(dvti_heap *heap, dvt_memory_stats *out);
 
 #endif
-/* ==== end dvt_heap.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 4 "src/1_base/dvt_heap.c"
 #endif
@@ -7082,7 +7041,6 @@ DVTI_FN void dvti_heap_stats(dvti_heap *heap, dvt_memory_stats *out) {
 #undef dvti_heap_hide
 #undef dvti_heap_show
 #undef dvti_heap_unwritten
-/* ==== end dvt_heap.c ==== */
 /* ==== begin src/1_base/dvt_mem.c ==== */
 /* Memory: all allocations of the library go through this file. Also checked arithmetic of sizes. */
 #ifdef DEVTENSOR_LINES
@@ -7258,7 +7216,6 @@ DVTI_FN bool dvti_sum(int64_t a, int64_t b, int64_t *out) {
 #undef DVTI_SMALL_STEP
 #undef DVTI_SMALL_SIZES
 #undef DVTI_SMALL_MOST
-/* ==== end dvt_mem.c ==== */
 /* ==== begin src/1_base/dvt_futex.c ==== */
 /* Futexes: 32-bit words on which threads spin and sleep. */
 #ifdef DEVTENSOR_LINES
@@ -7325,7 +7282,6 @@ DVTI_FN void dvti_futex_reset(void) {
 #endif
 
 #endif
-/* ==== end dvt_futex.c ==== */
 /* ==== begin src/1_base/dvt_pool.c ==== */
 /* The thread pool behind dvti_parallel_for.
 
@@ -7829,7 +7785,6 @@ DVT_API dvt_status dvt_set_num_threads(int n) {
 }
 
 #undef DVTI_MAX_THREADS
-/* ==== end dvt_pool.c ==== */
 /* ==== begin src/1_base/dvt_rng.c ==== */
 /* The random generators Philox 4x32-10, Threefry 2x32-20 and MT19937, as functions on words. */
 /* ==== begin src/1_base/dvt_rng.h ==== */
@@ -7897,7 +7852,6 @@ DVTI_FN float dvti_erfinv_f32(float x);
 DVTI_FN double dvti_erfinv_f64(double x);
 
 #endif
-/* ==== end dvt_rng.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/1_base/dvt_rng.c"
 #endif
@@ -8069,7 +8023,6 @@ DVTI_FN double dvti_erfinv_f64(double x) {
 		p = c[i] + p * w;
 	return p * x;
 }
-/* ==== end dvt_rng.c ==== */
 /* ==== begin src/1_base/dvt_status.c ==== */
 /* This thread's first failure, the table of statuses, and the log. Allocates no memory, so it works
    when memory is exhausted. */
@@ -8322,7 +8275,6 @@ DVTI_FN void dvti_error_at(const char *file, int line) {
 	if (dvti_error_kept.code && !dvti_error_kept.site[0])
 		snprintf(dvti_error_kept.site, sizeof dvti_error_kept.site, "%s:%d", file, line);
 }
-/* ==== end dvt_status.c ==== */
 /* ==== begin src/1_base/dvt_thread.c ==== */
 /* Threads, time, the process id, dynamic libraries. */
 #ifdef DEVTENSOR_LINES
@@ -8652,7 +8604,6 @@ DVTI_FN void dvti_thread_detach(dvti_thread thread) {
 }
 
 #endif
-/* ==== end dvt_thread.c ==== */
 /* ==== begin src/2_core/dvt_array.c ==== */
 /* Storages, arrays and views, and the functions that inspect an array. */
 /* ==== begin src/2_core/dvt_core.h ==== */
@@ -8725,7 +8676,6 @@ DVTI_FN void dvti_thread_detach(dvti_thread thread) {
 	O(adagrad, ADAGRAD, RATE, 1e-7, 1, 1, 1, false, 0, 0, o->epsilon, 0, "AdaGrad")
 
 #endif
-/* ==== end dvt_optimizer_table.h ==== */
 /* ==== begin src/2_core/dvt_reduce_table.h ==== */
 /* THE table of reductions. One row gives: the enum, the public function and its checks, the oracle,
    the CPU loops for integers and for both float types, the CUDA text, the gradient and what it
@@ -8826,7 +8776,6 @@ typedef struct dvti_reduce_row {
 } dvti_reduce_row;
 
 #endif
-/* ==== end dvt_reduce_table.h ==== */
 /* ==== begin src/2_core/dvt_op_table.h ==== */
 /* THE table of elementwise operations. One row says everything about an operation: its enum, the
    public functions and their checks, the value on every backend, its cost, its gradient and what
@@ -9129,7 +9078,6 @@ typedef enum dvti_cost {
 #define DVTI_EACH_NORM 0x013
 
 #endif
-/* ==== end dvt_op_table.h ==== */
 /* ==== begin src/2_core/dvt_reduce_scalar.h ==== */
 /* The primitives of the table of reductions for scalars: W(add) is dvti_f64_add or dvti_i64_add.
    Integers wrap. If one of two elements is NaN, smaller and larger return NaN. */
@@ -9230,7 +9178,6 @@ static inline int64_t dvti_i64_larger(int64_t a, int64_t b) {
 #define DVTI_INTEGERS_FLOAT(text)
 
 #endif
-/* ==== end dvt_reduce_scalar.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 25 "src/2_core/dvt_backend.h"
 #endif
@@ -9560,7 +9507,6 @@ struct dvti_device {
 };
 
 #endif
-/* ==== end dvt_backend.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 5 "src/2_core/dvt_core.h"
 #endif
@@ -9948,7 +9894,6 @@ DVTI_FN void dvti_count_end(void);
 DVTI_FN int64_t dvti_counted_all(dvti_counted what);
 
 #endif
-/* ==== end dvt_core.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 2 "src/2_core/dvt_array.c"
 #endif
@@ -10360,7 +10305,6 @@ DVT_API void *dvt_data(dvt_array *x) {
 	dvti_atomic_store(&x->storage->shown, 1);
 	return dvti_view_of(x).data;
 }
-/* ==== end dvt_array.c ==== */
 /* ==== begin src/2_core/dvt_counters.c ==== */
 /* Counters of transfers, launches and arrays. */
 #ifdef DEVTENSOR_LINES
@@ -10455,7 +10399,6 @@ DVT_API void dvt_reset_stats(void) {
 	dvti_atomic_store(&c->waits, 0);
 	dvti_atomic_store(&c->implicit_reads, 0);
 }
-/* ==== end dvt_counters.c ==== */
 /* ==== begin src/2_core/dvt_context.c ==== */
 /* Contexts: constructors, the default of a thread, their devices. */
 #ifdef DEVTENSOR_LINES
@@ -10913,7 +10856,6 @@ DVTI_FN void dvti_settle_all(void) {
 		}
 	}
 }
-/* ==== end dvt_context.c ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
 /* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
    gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
@@ -10932,7 +10874,6 @@ DVTI_FN void dvti_settle_all(void) {
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end level_size.inl ==== */
 /* ==== begin src/2_core/dvt_borrow.c ==== */
 /* Arrays on memory of the caller. They are like views: nothing is copied, and the memory returns to
    its owner with the last array on it. */
@@ -11100,7 +11041,6 @@ DVT_API dvt_array *dvt_from_memory(void *data, dvt_shape shape, const int64_t *s
 	memory.user = user;
 	return dvti_array_over("dvt_from_memory", &memory, ctx);
 }
-/* ==== end dvt_borrow.c ==== */
 /* ==== begin src/2_core/dvt_context_text.c ==== */
 /* Contexts as text: reads and writes the device names of MXNet, PyTorch, TensorFlow and JAX. Also
    the style of printing, which follows one of these libraries. */
@@ -11314,7 +11254,6 @@ DVT_API dvt_status dvt_ctx_parse(const char *name, dvt_ctx *out) {
 	*out = found;
 	return DVT_OK;
 }
-/* ==== end dvt_context_text.c ==== */
 /* ==== begin src/2_core/dvt_device_query.c ==== */
 /* Queries of devices: their properties as a struct and as a table, their memory. */
 #ifdef DEVTENSOR_LINES
@@ -11454,7 +11393,6 @@ DVT_API dvt_status dvt_set_memory_limit(int64_t bytes, dvt_ctx ctx) {
 	dvti_device_end(device);
 	return DVT_OK;
 }
-/* ==== end dvt_device_query.c ==== */
 /* ==== begin src/2_core/dvt_event.c ==== */
 /* Events and their listeners: what threads and devices do, for traces and summaries. Without a
    listener an operation loads one flag. */
@@ -11508,7 +11446,6 @@ DVTI_FN void dvti_event_end(dvti_event *event) {
 	event->end = dvti_now();
 	dvti_event_send(event);
 }
-/* ==== end dvt_event.c ==== */
 /* ==== begin src/2_core/dvt_meta.c ==== */
 /* The device of arrays without memory: shape, dtype and strides, but no values. Every operation
    takes its usual path, and its launch computes nothing. The name is PyTorch's.
@@ -11654,7 +11591,6 @@ DVTI_FN dvti_meta_state dvti_meta_swap(dvti_meta_state state) {
 	return before;
 }
 #endif
-/* ==== end dvt_meta.c ==== */
 /* ==== begin src/2_core/dvt_pinned.c ==== */
 /* Arrays of cpu() in page-locked memory. A GPU copies from it by itself, after the call of the copy
    has returned. So whoever may write the memory waits for these copies first: kernels of cpu(),
@@ -11849,7 +11785,6 @@ DVT_API dvt_array *dvt_empty_pinned(dvt_shape shape, dvt_dtype dtype, dvt_ctx ct
 	dvti_device_end(device);
 	return dvti_array_new(function, shape, dtype, dvt_cpu());
 }
-/* ==== end dvt_pinned.c ==== */
 /* ==== begin src/2_core/dvt_queue_event.c ==== */
 /* Events of the program (dvt_event): points in the queue of a device. The device stays in use while
    an event of it exists, as with arrays. */
@@ -11948,7 +11883,6 @@ DVT_API double dvt_event_elapsed(dvt_event *begin, dvt_event *end) {
 											 &milliseconds);
 	return milliseconds;
 }
-/* ==== end dvt_queue_event.c ==== */
 /* ==== begin src/2_core/dvt_range.c ==== */
 /* Named ranges of threads: for traces, and for tools by NVTX without its headers.
 
@@ -12114,7 +12048,6 @@ DVT_API dvt_status dvt_range_pop(void) {
 
 #undef DVTI_RANGES
 #undef DVTI_RANGE_NAME
-/* ==== end dvt_range.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -12129,7 +12062,6 @@ DVT_API dvt_status dvt_range_pop(void) {
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end level_end.inl ==== */
 /* ==== begin src/2_core/dvt_copy.c ==== */
 /* The only file that moves elements between contexts. */
 #ifdef DEVTENSOR_LINES
@@ -12446,7 +12378,6 @@ DVT_API double dvt_item_at(dvt_array *x, dvt_shape index) {
 	dvt_scope_end(&scope);
 	return value;
 }
-/* ==== end dvt_copy.c ==== */
 /* ==== begin src/2_core/dvt_dtype.c ==== */
 /* dtypes: names, sizes, promotion, and the two 16-bit floats. */
 #ifdef DEVTENSOR_LINES
@@ -12632,7 +12563,6 @@ DVTI_FN double dvti_below(dvt_dtype dtype, double x) {
 	return dtype == DVT_F32 ? (double)nextafterf((float)nearest, -(float)HUGE_VAL)
 							: nextafter(nearest, -HUGE_VAL);
 }
-/* ==== end dvt_dtype.c ==== */
 /* ==== begin src/2_core/dvt_fetch.c ==== */
 /* Copies to host memory that the caller polls instead of waiting. Devices that cannot do it copy
    when the fetch starts. */
@@ -12723,7 +12653,6 @@ DVTI_FN void dvti_fetch_end(dvti_fetch *f) {
 		dvti_device_end(f->device);
 	dvti_free(f);
 }
-/* ==== end dvt_fetch.c ==== */
 /* ==== begin src/2_core/dvt_op_row.c ==== */
 /* The columns of the op table and of the table of reductions that are needed at run time, by the
    number of the operation. */
@@ -12823,7 +12752,6 @@ DVTI_FN int64_t dvti_reduce_start_i64(dvti_op op) {
 #undef W
 #undef DVTI_HIGHEST
 #undef DVTI_LOWEST
-/* ==== end dvt_op_row.c ==== */
 /* ==== begin src/2_core/dvt_run.c ==== */
 /* Launches of kernels: dvti_run plans a launch, allocates its workspace, queues it and counts it.
    Also the settings of the process that operations write into their launches. */
@@ -13057,7 +12985,6 @@ DVT_API bool dvt_allow_winograd(bool allow) {
 	dvti_atomic_store(&dvti_winograd, allow ? 2 : 1);
 	return previous;
 }
-/* ==== end dvt_run.c ==== */
 /* ==== begin src/2_core/dvt_scope.c ==== */
 /* Objects and the scopes that own them. Each thread has one stack of objects; a mark is the
    position at which a scope begins.
@@ -13430,7 +13357,6 @@ DVT_API void dvt_discard_all(void) {
 }
 
 #undef dvti_scopes
-/* ==== end dvt_scope.c ==== */
 /* ==== begin src/2_core/dvt_shape.c ==== */
 /* Shapes: sizes that cannot overflow, strides, broadcasting, axes. */
 #ifdef DEVTENSOR_LINES
@@ -13628,7 +13554,6 @@ DVTI_FN bool dvti_axis(const char *function, int *axis, const dvt_array *x) {
 DVTI_FN bool dvti_new_axis(const char *function, int *axis, const dvt_array *x) {
 	return dvti_axis_among(function, axis, x, 1);
 }
-/* ==== end dvt_shape.c ==== */
 /* ==== begin src/3_cpu/dvt_cpu.h ==== */
 /* The interface between the files of the CPU backend. A kernel runs a whole launch in the calling
    thread and uses the thread pool for launches that are large enough. Kernels never fail and never
@@ -13869,7 +13794,6 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace
 							int64_t area_bytes, dvti_task_fn run, void *user);
 
 #endif
-/* ==== end dvt_cpu.h ==== */
 /* ==== begin src/3_cpu/cpu_conv.h ==== */
 /* The interface between the files of convolution on the CPU. The head of cpu_conv.c has a diagram
    of the data and describes the algorithms.
@@ -13985,14 +13909,12 @@ DVTI_ROW_FN int64_t dvti_int_pow(int64_t a, int64_t b) {
 	}
 	return (int64_t)result;
 }
-/* ==== end row_functions.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 7 "src/3_cpu/dvt_row_text.h"
 #endif
 #undef DVTI_ROW_FN
 
 #endif
-/* ==== end dvt_row_text.h ==== */
 /* ==== begin src/3_cpu/simd/dvt_simd_conv.h ==== */
 /* Convolution kernels of an ISA target, apart from products: im2col and its reverse, depthwise
    filters, and Winograd transforms. They run on one thread; cpu_conv*.c call them. `at` is the
@@ -14071,7 +13993,6 @@ typedef struct dvti_simd_conv {
 } dvti_simd_conv;
 
 #endif
-/* ==== end dvt_simd_conv.h ==== */
 /* ==== begin src/3_cpu/simd/dvt_simd_f64.h ==== */
 /* Kernels of an ISA target for float64: loops of the op table, conversion of rows, reductions.
    Vectors have 8 lanes. */
@@ -14153,7 +14074,6 @@ typedef struct dvti_simd_f64 {
 } dvti_simd_f64;
 
 #endif
-/* ==== end dvt_simd_f64.h ==== */
 /* ==== begin src/3_cpu/simd/dvt_simd_gemm.h ==== */
 /* Matrix product kernels of an ISA target. They run on one thread and know nothing of shapes,
    batches or threads. cpu_matmul.c and the convolutions call them. */
@@ -14255,7 +14175,6 @@ typedef struct dvti_simd_gemm {
 } dvti_simd_gemm;
 
 #endif
-/* ==== end dvt_simd_gemm.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 19 "src/3_cpu/simd/dvt_simd.h"
 #endif
@@ -14610,7 +14529,6 @@ DVTI_SIMD_FAMILIES(DVTI_SIMD_PLAIN_OF)
 #undef DVTI_SIMD_PLAIN_OF
 
 #endif
-/* ==== end dvt_simd.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 5 "src/3_cpu/cpu_matmul.h"
 #endif
@@ -14733,7 +14651,6 @@ DVTI_FN void dvti_mm_store_int32(const dvti_mm *p, const char *sums, int64_t row
 								 char *to);
 
 #endif
-/* ==== end cpu_matmul.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 15 "src/3_cpu/cpu_conv.h"
 #endif
@@ -14956,7 +14873,6 @@ DVTI_FN void dvti_conv_winograd_share(dvti_conv *p, int64_t threads);
 DVTI_FN void dvti_conv_winograd_pack(dvti_conv *p, char *workspace);
 
 #endif
-/* ==== end cpu_conv.h ==== */
 /* ==== begin src/3_cpu/cpu_scan.h ==== */
 /* The interface between the files of cumulative sums: (a, n, b), contiguous, along n. A line has
    n elements, b apart, in chunks of 1024. A work item is the unit that dvti_parallel_for
@@ -15016,7 +14932,6 @@ DVTI_FN void dvti_scan_chunk_items(void *scan, int64_t begin, int64_t end);
 DVTI_FN void dvti_scan_columns_items(void *scan, int64_t begin, int64_t end);
 
 #endif
-/* ==== end cpu_scan.h ==== */
 /* ==== begin src/3_cpu/dvt_virtual.h ==== */
 /* The interface between the files of virtual GPUs: the command queue.
 
@@ -15148,7 +15063,6 @@ DVTI_FN int64_t dvti_virtual_put(dvti_virtual *v);
 DVTI_FN bool dvti_virtual_idle(dvti_virtual *v);
 
 #endif
-/* ==== end dvt_virtual.h ==== */
 /* ==== begin src/3_cpu/cpu_blocks.c ==== */
 /* Converts blocks of a view, which are consecutive positions in C order, to and from a contiguous
    buffer of a class. Kernels that work by blocks handle neither dtypes nor strides. */
@@ -15274,7 +15188,6 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 		dvti_cursor_advance(&cursor, view, row);
 	}
 }
-/* ==== end cpu_blocks.c ==== */
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins a range of files that check, plan and dispatch. They run once per call and compute no
    elements. level_end.inl ends it. Clang compiles them for size. GCC uses -O1 without some passes
@@ -15290,7 +15203,6 @@ DVTI_FN void dvti_store_block(const dvti_view *view, int64_t first, int64_t n, d
 #pragma GCC push_options
 #pragma GCC optimize("O1,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
 #endif
-/* ==== end level_plan.inl ==== */
 /* ==== begin src/3_cpu/cpu_conv.c ==== */
 /* Convolution on the CPU: forward, backward data and backward weights, by one of five algorithms
    (dvti_conv_algorithm).
@@ -15571,7 +15483,6 @@ DVTI_FN void dvti_cpu_conv2d(const dvti_launch *launch) {
 	if (p->relu && p->algorithm == DVTI_CONV_WINOGRAD)
 		dvti_epilogue_whole(launch);
 }
-/* ==== end cpu_conv.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_direct.c ==== */
 /* Convolution (cpu_conv.h): the tasks of forward and backward data, and the algorithms without
    im2col panels. Pointwise and shifted products read the tile, depthwise sums too, and shift-add
@@ -15741,7 +15652,6 @@ DVTI_FN void dvti_conv_data(void *user, int64_t task, void *area) {
 			dvti_conv_tile_store(p, &block, group * p->cg + channel, channels);
 	}
 }
-/* ==== end cpu_conv_direct.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_im2col.c ==== */
 /* Convolution (cpu_conv.h) through im2col panels: any float dtype in all three directions, and
    float32 if no other algorithm pays. float16 and bfloat16 are converted to float32 when a tile
@@ -15969,7 +15879,6 @@ DVTI_FN void dvti_conv_im2col_weights(dvti_conv_sums *s, const dvti_conv_block *
 		dvti_conv_weights_panel(s, block, column,
 								DVTI_MIN(DVTI_CONV_DEPTH, block->columns - column));
 }
-/* ==== end cpu_conv_im2col.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_nhwc.c ==== */
 /* Convolution (cpu_conv.h): backward weights from an NHWC tile, in which the channels of a pixel
    are adjacent. The elements that a window reads through a kernel row are then adjacent, too.
@@ -16089,7 +15998,6 @@ DVTI_FN void dvti_conv_nhwc_add_parts(void *user, int64_t begin, int64_t end) {
 									   channels, channels, p->kernel);
 		}
 }
-/* ==== end cpu_conv_nhwc.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_pack.c ==== */
 /* Convolution (cpu_conv.h): weights and bias in the layout of the kernels.
 
@@ -16217,7 +16125,6 @@ DVTI_FN void dvti_conv_pack(dvti_conv *p, char *workspace) {
 
 #undef DVTI_CONV_CHUNK
 #undef DVTI_CONV_OUTS
-/* ==== end cpu_conv_pack.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_plan.c ==== */
 /* Convolution (cpu_conv.h): how a shape is cut into tasks, and the workspace of a task. Only
    dvti_conv_share reads the number of threads, and nothing here depends on the ISA target. All of
@@ -16490,7 +16397,6 @@ DVTI_FN void dvti_conv_cut(dvti_conv *p) {
 #undef DVTI_CONV_TASK
 #undef DVTI_CONV_WEIGHT_OUTS
 #undef DVTI_CONV_FORWARD_OUTS
-/* ==== end cpu_conv_plan.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_tile.c ==== */
 /* The padded input tile of a convolution (cpu_conv.h): its geometry, loading images to tiles, and
    storing tiles to images. */
@@ -16754,7 +16660,6 @@ DVTI_FN void dvti_conv_tile_store(const dvti_conv *p, const dvti_conv_block *blo
 		dvti_conv_store_plane(p, dvti_conv_at(p, block->tile, i * p->tile.plane),
 							  dx + (block->image * p->c + channel + i) * p->h * p->w * p->size);
 }
-/* ==== end cpu_conv_tile.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_weights.c ==== */
 /* Convolution (cpu_conv.h): depthwise backward weights, the tasks of all
    algorithms of backward weights, and the sum of their parts. A part
@@ -16863,7 +16768,6 @@ DVTI_FN void dvti_conv_add_parts(void *user, int64_t begin, int64_t end) {
 			(p->dtype == DVT_F64 ? dvti_conv_add_parts_f64 : dvti_conv_add_parts_f32)(
 				p, o, tap, DVTI_MIN(64, p->taps - tap), dw + (o * p->taps + tap) * p->size);
 }
-/* ==== end cpu_conv_weights.c ==== */
 /* ==== begin src/3_cpu/cpu_conv_winograd.c ==== */
 /* Convolution (cpu_conv.h) of 3 x 3 by Winograd's F(4 x 4, 3 x 3), if the program allows it
    (dvt_allow_winograd). Source: A. Lavin and S. Gray, "Fast Algorithms for Convolutional Neural
@@ -17084,7 +16988,6 @@ DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area) {
 #undef DVTI_WINOGRAD_BLOCK
 #undef DVTI_WINOGRAD_OUTS
 #undef DVTI_WINOGRAD_CHUNK
-/* ==== end cpu_conv_winograd.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -17099,7 +17002,6 @@ DVTI_FN void dvti_conv_winograd_task(void *user, int64_t task, void *area) {
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end level_end.inl ==== */
 /* ==== begin src/3_cpu/cpu_convert.c ==== */
 /* Conversion of elements, singly and by rows: every dtype to float, double or int64_t and back. No
    other file of this backend knows how a dtype is stored. Floats are truncated to integers and
@@ -17258,7 +17160,6 @@ DVTI_FN void dvti_store_f64(void *data, dvt_dtype dtype, int64_t at, double valu
 DVTI_FN void dvti_store_i64(void *data, dvt_dtype dtype, int64_t at, int64_t value) {
 	dvti_store_row_i64((char *)data + at * dvt_dtype_size(dtype), dtype, 1, 1, &value);
 }
-/* ==== end cpu_convert.c ==== */
 /* ==== begin src/3_cpu/cpu_copy.c ==== */
 /* Copies within one dtype: bits are moved as they are. A conversion through float would make a
    signaling NaN of 16 bits quiet.
@@ -17475,7 +17376,6 @@ DVTI_FN bool dvti_cpu_copy(const dvti_launch *launch, const dvti_simd *simd) {
 
 #undef DVTI_TRANSPOSE
 #undef DVTI_TRANSPOSE_COLUMNS
-/* ==== end cpu_copy.c ==== */
 /* ==== begin src/3_cpu/cpu_cross_entropy.c ==== */
 /* Softmax cross-entropy and its gradient, with the bits of the operations that they replace. */
 #ifdef DEVTENSOR_LINES
@@ -17564,7 +17464,6 @@ DVTI_FN void dvti_cpu_cross_entropy(const dvti_launch *launch) {
 					  forward ? dvti_entropy_pick : dvti_entropy_gradient,
 					  (void *)(uintptr_t)launch);
 }
-/* ==== end cpu_cross_entropy.c ==== */
 /* ==== begin src/3_cpu/cpu_custom.c ==== */
 /* Kernels of the program on host memory: the C function that it has given computes. */
 #ifdef DEVTENSOR_LINES
@@ -17632,7 +17531,6 @@ DVTI_FN void dvti_cpu_custom(const dvti_launch *launch) {
 	else
 		dvti_custom_expression(launch);
 }
-/* ==== end cpu_custom.c ==== */
 /* ==== begin src/3_cpu/cpu_elementwise.c ==== */
 /* Elementwise launches: how operands are read, how the result is written, and how many threads
    share the work. The ISA target's loops compute floats (simd/elementwise.inl); dvti_loop_i64
@@ -18144,7 +18042,6 @@ DVTI_FN void dvti_fast_elementwise(const dvti_launch *launch, const dvti_simd *s
 	else
 		dvti_parallel_fine(size, cost, dvti_ew_range, &plan);
 }
-/* ==== end cpu_elementwise.c ==== */
 /* ==== begin src/3_cpu/cpu_elementwise_int.c ==== */
 /* Elementwise loops in int64, the class of all integers and bools. Every row of the op table
    becomes one case, from its column I. */
@@ -18224,7 +18121,6 @@ DVTI_FN void dvti_loop_i64(const dvti_loop *loop) {
 #undef DVTI_CASE_FLOAT
 #undef DVTI_ROW
 #undef DVTI_SPECIAL
-/* ==== end cpu_elementwise_int.c ==== */
 /* ==== begin src/3_cpu/cpu_epilogue.c ==== */
 /* The epilogue of a product: a bias along the rows of the result, then an activation. The results
    are bitwise those of the separate operations. A task applies it while its tile of the result is
@@ -18295,7 +18191,6 @@ DVTI_FN void dvti_epilogue_whole(const dvti_launch *of) {
 		dvti_cpu_elementwise(&launch);
 	}
 }
-/* ==== end cpu_epilogue.c ==== */
 /* ==== begin src/3_cpu/cpu_fill.c ==== */
 /* Creation of arrays: a constant, evenly spaced numbers, ones on a diagonal. */
 #ifdef DEVTENSOR_LINES
@@ -18378,7 +18273,6 @@ DVTI_FN void dvti_cpu_fill(const dvti_launch *launch) {
 	if (launch->op == DVTI_OP_arange && launch->i[2] && size > 0)
 		dvti_store_f64(launch->out[0].data, launch->out[0].dtype, size - 1, launch->f[2]);
 }
-/* ==== end cpu_fill.c ==== */
 /* ==== begin src/3_cpu/cpu_index.c ==== */
 /* Indexing: take (slices by index), take_along (one element per position), their adjoints, which
    add (the gradients), and one-hot rows. */
@@ -18600,7 +18494,6 @@ DVTI_FN void dvti_cpu_index(const dvti_launch *launch) {
 						  5 + 0.3 * (double)launch->out[0].dim[launch->out[0].ndim - 1],
 						  dvti_one_hot_rows, (void *)launch);
 }
-/* ==== end cpu_index.c ==== */
 /* ==== begin src/3_cpu/cpu_gemm_int.c ==== */
 /* The packed matrix product of integers, in uint64_t so that sums wrap: packing, and the product of
    packed tiles. dvt_cpu.h shows the layout; cpu_matmul_int.c uses it. Vectors are the compiler's
@@ -18760,7 +18653,6 @@ DVTI_FN void dvti_gemm_pack_b(const dvti_gemm *plan, uint64_t *b, int64_t cols, 
 
 #undef DVTI_LANES
 #undef DVTI_WIDTH
-/* ==== end cpu_gemm_int.c ==== */
 /* ==== begin src/3_cpu/cpu_matmul.c ==== */
 /* Matrix products by the kernels of an ISA target (dvt_simd_gemm.h): what is packed, and how the
    work is cut into tasks. Factors are read in place, in any layout, unless reading them repeatedly
@@ -19280,7 +19172,6 @@ DVTI_FN void dvti_cpu_matmul(const dvti_launch *launch) {
 #undef DVTI_MM_REPEATED
 #undef DVTI_MM_TASK
 #undef DVTI_MM_CHUNK
-/* ==== end cpu_matmul.c ==== */
 /* ==== begin src/3_cpu/cpu_matmul_small.c ==== */
 /* Small matrix products: one call of the kernel, since planning takes as long. Transposed copies
    are on the stack. */
@@ -19393,7 +19284,6 @@ DVTI_FN bool dvti_cpu_matmul_small(const dvti_matrices *product) {
 
 #undef DVTI_MM_NEAR
 #undef DVTI_MM_MANY
-/* ==== end cpu_matmul_small.c ==== */
 /* ==== begin src/3_cpu/cpu_matmul_int.c ==== */
 /* Products of integers. Products of bytes run in the float kernels: floats hold the sums of one
    step exactly, and int32 accumulators add the steps. All others run in int64: products with a
@@ -19602,7 +19492,6 @@ DVTI_FN void dvti_mm_run_integers(const dvti_mm_integers *plan, const dvti_launc
 	dvti_run_tasks(p.tasks, dvti_int_multiply_adds(&p), launch->workspace, p.areas,
 				   p.vector ? 0 : p.plan.bytes, p.vector ? dvti_int_vector : dvti_int_tile, &p);
 }
-/* ==== end cpu_matmul_int.c ==== */
 /* ==== begin src/3_cpu/cpu_optimizer.c ==== */
 /* Optimizer steps. The ISA target's kernels compute arrays that are all float32. Others are
    computed element by element in float64 and rounded once per array. Both include the same formulas
@@ -19670,7 +19559,6 @@ DVTI_FN void dvti_mm_run_integers(const dvti_mm_integers *plan, const dvti_launc
 	DVTI_INLINE uint32_t V(name)(V(A) a) { \
 		return value; \
 	}
-/* ==== end primitives_begin.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 13 "src/3_cpu/cpu_optimizer.c"
 #endif
@@ -19792,7 +19680,6 @@ DVTI_INLINE void V(update_adagrad)(const double *f, bool flag, int states, V(ste
 #undef DVTI_DECAY
 #undef DVTI_P
 #undef DVTI_AVERAGE
-/* ==== end optimizer_steps.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 23 "src/3_cpu/cpu_optimizer.c"
 #endif
@@ -19872,7 +19759,6 @@ static void dvti_update_elements(void *user, int64_t begin, int64_t end) {
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 59 "src/3_cpu/cpu_optimizer.c"
 #endif
@@ -19960,7 +19846,6 @@ DVTI_FN void dvti_cpu_optimizer(const dvti_launch *launch) {
 		plan.step.s[k] = (float *)launch->out[1 + k].data;
 	dvti_parallel_for(n, 0.08 + 0.15 * plan.states, dvti_update_range, &plan);
 }
-/* ==== end cpu_optimizer.c ==== */
 /* ==== begin src/3_cpu/cpu_pool.c ==== */
 /* Pooling: the maximum or the mean of each window, and their gradients. Windows are clipped to x. A
    work item is a plane (one channel of one image); planes are independent. The ISA target's kernels
@@ -20141,7 +20026,6 @@ static void DVTI_G(planes)(const dvti_pool2d_shape *p, int64_t first, int64_t la
 		DVTI_G(max_places)(p, first, last);
 	}
 }
-/* ==== end cpu_pool.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 44 "src/3_cpu/cpu_pool.c"
 #endif
@@ -20289,7 +20173,6 @@ static void DVTI_G(planes)(const dvti_pool2d_shape *p, int64_t first, int64_t la
 		DVTI_G(max_places)(p, first, last);
 	}
 }
-/* ==== end cpu_pool.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 55 "src/3_cpu/cpu_pool.c"
 #endif
@@ -20425,7 +20308,6 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 		dvti_pool2d_by_window(launch);
 	return true;
 }
-/* ==== end cpu_pool.c ==== */
 /* ==== begin src/3_cpu/cpu_random.c ==== */
 /* Random numbers. Each element is a function of the key and its own position, so results do not
    depend on threads or devices. The layouts that reproduce other libraries' numbers are at the
@@ -20494,7 +20376,6 @@ DVTI_FN bool dvti_fast_pool2d(const dvti_launch *launch, const dvti_simd *simd) 
 	DVTI_INLINE uint32_t V(name)(V(A) a) { \
 		return value; \
 	}
-/* ==== end primitives_begin.inl ==== */
 /* ==== begin src/3_cpu/ref/scalar.inl ==== */
 /* The SIMD primitives of 2_core/math/ (see simd/vec.inl) for one float, as far as logarithms and
    normal numbers need them. */
@@ -20547,7 +20428,6 @@ DVTI_REG_SHIFT(i, ishr, (int32_t)((uint32_t)a >> n))
 DVTI_REG_SHIFT(i, isar, a < 0 ? ~(~a >> n) : a >> n)
 DVTI_REG2(m, igt, i, i, a > b)
 DVTI_REG_BITS(mbits, m, a ? 0xffff : 0)
-/* ==== end scalar.inl ==== */
 /* ==== begin src/2_core/math/basics.inl ==== */
 /* Common definitions of the float functions in this directory. They are written in SIMD primitives
    that the including file defines. On the CPU V(f) is a vector of 16 floats (3_cpu/simd/vec.inl
@@ -20587,7 +20467,6 @@ DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
 DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 	return V(min)(V(set)(high), V(max)(V(set)(low), a));
 }
-/* ==== end basics.inl ==== */
 /* ==== begin src/2_core/math/log.inl ==== */
 /* Logarithms; see basics.inl. */
 
@@ -20687,7 +20566,6 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 	result = V(bit_or)(V(log_of)(e, f), V(sign_bit)(x));
 	return rare ? V(log_special)(u, result) : result;
 }
-/* ==== end log.inl ==== */
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* The transform of Box and Muller: two normal numbers from two 32-bit random numbers without sign.
    Needs log.inl; see basics.inl. tests/isa/test_normal.c has the largest error against the exact
@@ -20734,7 +20612,6 @@ DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, V(f) mean, V(f) deviati
 	*even = V(fma)(deviation, V(mul)(r, x), mean);
 	*odd = V(fma)(deviation, V(mul)(r, y), mean);
 }
-/* ==== end box_muller.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 20 "src/3_cpu/cpu_random.c"
 #endif
@@ -20789,7 +20666,6 @@ DVTI_FN void dvti_normal_pair(uint32_t first, uint32_t second, const dvti_launch
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 31 "src/3_cpu/cpu_random.c"
 #endif
@@ -21159,7 +21035,6 @@ DVTI_FN void dvti_cpu_random(const dvti_launch *launch) {
 		dvti_parallel_for(states, 10 * (double)n / (double)states, dvti_random_mxnet, user);
 	}
 }
-/* ==== end cpu_random.c ==== */
 /* ==== begin src/3_cpu/cpu_reduce.c ==== */
 /* Reductions by the kernels of an ISA target, which read float32 and narrower floats, float64, and
    for any and all every dtype; of integers by those of cpu_reduce_integers.c.
@@ -21221,7 +21096,6 @@ typedef struct dvti_reduce_plan {
 } dvti_reduce_plan;
 
 #endif
-/* ==== end cpu_reduce.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 13 "src/3_cpu/cpu_reduce.c"
 #endif
@@ -21626,7 +21500,6 @@ DVTI_FN void dvti_cpu_variance(const dvti_launch *launch) {
 #undef DVTI_REDUCE_SHORT
 #undef DVTI_REDUCE_BYTES
 #undef DVTI_REDUCE_GATHER
-/* ==== end cpu_reduce.c ==== */
 /* ==== begin src/3_cpu/cpu_reduce_integers.c ==== */
 /* Reductions of integers, in int64: loops over blocks, as the kernels of floats are
    (cpu_reduce_plan.c cuts the work for both). Every order gives the same bits, since sums and
@@ -21770,7 +21643,6 @@ DVTI_FN dvti_reduce_kernel dvti_reduce_integers(dvti_op op) {
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif
-/* ==== end cpu_reduce_integers.c ==== */
 /* ==== begin src/3_cpu/cpu_reduce_plan.c ==== */
 /* Plans reductions: merges and splits axes, chooses the kernel, cuts the work into items. */
 #ifdef DEVTENSOR_LINES
@@ -21901,7 +21773,6 @@ DVTI_FN int64_t dvti_cpu_reduce_plan(dvti_launch *launch, int threads) {
 #undef DVTI_REDUCE_COLUMN_CHUNK
 #undef DVTI_REDUCE_LONG
 #undef DVTI_REDUCE_ITEM
-/* ==== end cpu_reduce_plan.c ==== */
 /* ==== begin src/3_cpu/cpu_scan.c ==== */
 /* Cumulative sums of contiguous arrays (a, n, b) along n. cpu_scan.h shows the work items. Sums of
    floats are chains of additions in float64, so that sums of positive numbers never decrease. Each
@@ -22029,7 +21900,6 @@ DVTI_FN void dvti_cpu_scan(const dvti_launch *launch) {
 	}
 	dvti_scan_pass(scan);
 }
-/* ==== end cpu_scan.c ==== */
 /* ==== begin src/3_cpu/cpu_scan_columns.c ==== */
 /* Cumulative sums of neighboring lines (b > 1): rows are added to rows. */
 #ifdef DEVTENSOR_LINES
@@ -22161,7 +22031,6 @@ DVTI_FN void dvti_scan_columns_items(void *user, int64_t begin, int64_t end) {
 		else
 			dvti_scan_columns_chunk(scan, begin, 0, scan->chunks);
 }
-/* ==== end cpu_scan_columns.c ==== */
 /* ==== begin src/3_cpu/cpu_scan_lines.c ==== */
 /* Cumulative sums along memory (b = 1). */
 #ifdef DEVTENSOR_LINES
@@ -22442,7 +22311,6 @@ DVTI_FN void dvti_scan_chunk_items(void *user, int64_t begin, int64_t end) {
 			dvti_scan_integers(scan, a, chunk, count);
 	}
 }
-/* ==== end cpu_scan_lines.c ==== */
 /* ==== begin src/3_cpu/cpu_softmax64.c ==== */
 /* softmax, log_softmax and logsumexp of float64, composed of the elementwise loops of an ISA
    target. The elements stay in L1 from one loop to the next. No further kernels are compiled.
@@ -22636,7 +22504,6 @@ DVTI_FN void dvti_logsumexp64_columns(const dvti_simd *simd, const dvti_reductio
 #undef DVTI_WIDE_ROWS
 #undef DVTI_WIDE_SHORT
 #undef DVTI_WIDE_PART
-/* ==== end cpu_softmax64.c ==== */
 /* ==== begin src/3_cpu/cpu_softmax.c ==== */
 /* softmax, log_softmax and layer norm by the kernels of an ISA target, many rows per call; of
    float64 composed (cpu_softmax64.c). Rows of 16-bit floats, and rows whose elements are not
@@ -22850,7 +22717,6 @@ DVTI_FN void dvti_cpu_layer_norm(const dvti_launch *launch) {
 
 #undef DVTI_SOFTMAX_COPY
 #undef DVTI_SOFTMAX_TILE
-/* ==== end cpu_softmax.c ==== */
 /* ==== begin src/3_cpu/cpu_sort.c ==== */
 /* Sorts rows, stable.
 
@@ -22890,7 +22756,6 @@ DVTI_FN void dvti_sort_narrow(const dvti_sort_plan *plan, const void *src, void 
 DVTI_FN void dvti_sort_wide(const dvti_sort_plan *plan, const void *src, void *dst, void *area);
 
 #endif
-/* ==== end cpu_sort.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 9 "src/3_cpu/cpu_sort.c"
 #endif
@@ -23194,7 +23059,6 @@ DVTI_FN void dvti_cpu_sort(const dvti_launch *launch) {
 #undef DVTI_SORT_COST
 #undef DVTI_SORT_QUICK_COST
 #undef DVTI_SORT_INTERLEAVED_COST
-/* ==== end cpu_sort.c ==== */
 /* ==== begin src/3_cpu/cpu_sort_radix.c ==== */
 /* Radix sort, least significant digit first, of unsigned keys in the elements' order, or of keys
    with positions. Digits have 11 bits where that saves passes, and 8 where rows are too short to
@@ -23434,7 +23298,6 @@ DVTI_FN void dvti_sort_wide(const dvti_sort_plan *plan, const void *src, void *d
 
 #undef DVTI_SORT_INSERT
 #undef DVTI_SORT_LONG
-/* ==== end cpu_sort_radix.c ==== */
 /* ==== begin src/3_cpu/cpu_tasks.c ==== */
 /* Runs tasks that each need an area of the workspace while they run. */
 #ifdef DEVTENSOR_LINES
@@ -23470,7 +23333,6 @@ DVTI_FN void dvti_run_tasks(int64_t tasks, double multiply_adds, void *workspace
 	dvti_parallel_parts(tasks, multiply_adds * DVTI_MULTIPLY_ADD_NS / (double)tasks,
 						(int)DVTI_MIN(areas, INT_MAX), dvti_task_range, &all);
 }
-/* ==== end cpu_tasks.c ==== */
 /* ==== begin src/3_cpu/cpu_topk.c ==== */
 /* Top k: the positions of the first k elements of each row in order, as stable sorting gives them
    (cpu_sort.c has the keys). Each row is read once. The k-th best element so far is the bound.
@@ -23837,7 +23699,6 @@ DVTI_FN void dvti_cpu_topk(const dvti_launch *launch) {
 #undef DVTI_TOPK_SPLIT
 #undef DVTI_TOPK_TASK
 #undef DVTI_TOPK_COST
-/* ==== end cpu_topk.c ==== */
 /* ==== begin src/3_cpu/dvt_cpu.c ==== */
 /* The backend of cpu(): host memory and synchronous kernels. Also selects between the ISA target's
    kernels and the portable ones of each family, for cpu() and virtual GPUs. */
@@ -24139,7 +24000,6 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 										   DVT_DL_CPU};
 	return &kind;
 }
-/* ==== end dvt_cpu.c ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
 /* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
    gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
@@ -24158,7 +24018,6 @@ DVTI_FN const dvti_backend_kind *dvti_cpu_kind(void) {
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end level_size.inl ==== */
 /* ==== begin src/3_cpu/cpu_gemm_blocks.c ==== */
 /* Block sizes of matrix products, from the caches of the machine. The rule is the analytical model
    of Low, Igual, Smith and Quintana-Orti, "Analytical modeling is enough for high-performance
@@ -24364,7 +24223,6 @@ DVTI_FN void dvti_cpu_notes(dvti_text *text) {
 #undef DVTI_MOST_ROWS
 #undef DVTI_LEAST_COLS
 #undef DVTI_MOST_COLS
-/* ==== end cpu_gemm_blocks.c ==== */
 /* ==== begin src/3_cpu/dvt_virtual.c ==== */
 /* Virtual GPUs: a memory space with a limit, and a command queue with a thread of its own
    (dvt_virtual_queue.c). The CPU's kernels compute. Like real GPUs, calls return at once, several
@@ -24817,7 +24675,6 @@ DVTI_FN const dvti_backend_kind *dvti_virtual_kind(void) {
 										   0};
 	return &kind;
 }
-/* ==== end dvt_virtual.c ==== */
 /* ==== begin src/3_cpu/dvt_virtual_mark.c ==== */
 /* Points in the queue of a virtual GPU: their times are those of the real clock, which modeled work
    takes too. */
@@ -24889,7 +24746,6 @@ DVTI_FN const dvti_marks *dvti_virtual_marks(void) {
 									 dvti_virtual_mark_elapsed, dvti_virtual_mark_drop};
 	return &marks;
 }
-/* ==== end dvt_virtual_mark.c ==== */
 /* ==== begin src/3_cpu/dvt_virtual_model.c ==== */
 /* The timing model of virtual GPUs: copies take latency plus bytes / bandwidth, a launch takes time
    of the calling thread, and computing takes operations / flops.
@@ -25094,7 +24950,6 @@ static double dvti_model_operations(const dvti_launch *launch) {
 DVTI_FN double dvti_model_launch(const dvt_virtual_model *model, const dvti_launch *launch) {
 	return model->flops > 0 ? dvti_model_operations(launch) / model->flops : 0;
 }
-/* ==== end dvt_virtual_model.c ==== */
 /* ==== begin src/3_cpu/dvt_virtual_queue.c ==== */
 /* The command queue of a virtual GPU: queuing commands, and the worker thread that runs them. */
 #ifdef DEVTENSOR_LINES
@@ -25316,7 +25171,6 @@ DVTI_FN void dvti_virtual_stop(dvti_virtual *v) {
 	(void)v;
 #endif
 }
-/* ==== end dvt_virtual_queue.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -25331,7 +25185,6 @@ DVTI_FN void dvti_virtual_stop(dvti_virtual *v) {
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
 /* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
    gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
@@ -25350,7 +25203,6 @@ DVTI_FN void dvti_virtual_stop(dvti_virtual *v) {
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end level_size.inl ==== */
 /* ==== begin src/3_cpu/ref/ref_conv.c ==== */
 /* The oracle of convolution: the definition, one sum per result, in float64, rounded once. Any
    float dtype, one thread. */
@@ -25454,7 +25306,6 @@ DVTI_FN void dvti_ref_conv2d(const dvti_launch *launch) {
 					dvti_store_f64(out->data, out->dtype, at++, sum);
 				}
 }
-/* ==== end ref_conv.c ==== */
 /* ==== begin src/3_cpu/ref/ref_elementwise.c ==== */
 /* The oracle of elementwise operations: one element after the other, by F and I of the op table.
    Also the loops of operations without vector code. */
@@ -25641,7 +25492,6 @@ DVTI_FN void dvti_ref_elementwise(const dvti_launch *launch) {
 			index[axis] = 0;
 	}
 }
-/* ==== end ref_elementwise.c ==== */
 /* ==== begin src/3_cpu/ref/ref_matmul.c ==== */
 /* The oracle of matrix products: three loops in the accumulator's type, k ascending, one thread,
    any dtype and strides. */
@@ -25693,7 +25543,6 @@ DVTI_FN void dvti_ref_matmul(const dvti_launch *launch) {
 			dvti_oracle_i64(out, a, b, at, a_at, b_at);
 	}
 }
-/* ==== end ref_matmul.c ==== */
 /* ==== begin src/3_cpu/ref/ref_pool.c ==== */
 /* The oracle of pooling: the definition, window by window, in float64. Gradients are added in their
    dtype. Any dtype, one thread. */
@@ -25793,7 +25642,6 @@ DVTI_FN void dvti_ref_pool2d(const dvti_launch *launch) {
 					dvti_ref_pool_max(launch, plane, rows, cols, window);
 			}
 }
-/* ==== end ref_pool.c ==== */
 /* ==== begin src/3_cpu/ref/ref_reduce.c ==== */
 /* The oracle of reductions: one element after the other, in one thread, in float64 or int64, by the
    formulas of the table. Tests compare the ISA targets with it. It also serves processors without
@@ -25951,7 +25799,6 @@ DVTI_FN void dvti_oracle_variance(const dvti_launch *launch) {
 		dvti_store_f64(out->data, out->dtype, result, sum);
 	}
 }
-/* ==== end ref_reduce.c ==== */
 /* ==== begin src/3_cpu/ref/ref_softmax.c ==== */
 /* The oracles of softmax, log_softmax and layer norm, row by row. Softmax in float64, rounded once:
    the maximum of a row, the sum of the exponentials relative to it, the values. */
@@ -26020,7 +25867,6 @@ DVTI_FN void dvti_oracle_layer_norm(const dvti_launch *launch, int64_t begin, in
 		}
 	}
 }
-/* ==== end ref_softmax.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -26035,7 +25881,6 @@ DVTI_FN void dvti_oracle_layer_norm(const dvti_launch *launch, int64_t begin, in
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end level_end.inl ==== */
 /* ==== begin src/3_cpu/simd/dvt_angle.c ==== */
 /* Reduces angles for lanes where the subtraction of multiples of pi / 2 in sine, cosine and tangent
    would lose digits. All ISA targets call it. */
@@ -26096,7 +25941,6 @@ DVTI_INLINE int32_t dvti_reduce_angle(float x, float *rest, float *low) {
 	*low = (float)(r - (double)*rest);
 	return x < 0 ? -quarters : quarters;
 }
-/* ==== end quarter_turns.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 9 "src/3_cpu/simd/dvt_angle.c"
 #endif
@@ -26112,7 +25956,6 @@ DVTI_FN void dvti_reduce_angles(const float *x, uint32_t done, float *rest, floa
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC pop_options
 #endif
-/* ==== end dvt_angle.c ==== */
 /* ==== begin src/3_cpu/simd/dvt_angle64.c ==== */
 /* Reduces doubles of any size to |r| <= pi / 4 exactly, as dvt_angle.c does for floats. */
 #ifdef DEVTENSOR_LINES
@@ -26199,7 +26042,6 @@ DVTI_FN void dvti_reduce_angles64(const double *x, double *rest, double *low, do
 		}
 	}
 }
-/* ==== end dvt_angle64.c ==== */
 /* ==== begin src/3_cpu/simd/dvt_simd.c ==== */
 /* Chooses the ISA target: from the processor, the operating system, the environment and the
    program. */
@@ -26385,7 +26227,6 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 	dvti_simd_choose(target);
 	return DVT_OK;
 }
-/* ==== end dvt_simd.c ==== */
 /* ==== begin src/3_cpu/simd/target_avx2.c ==== */
 /* The ISA target of AVX2 with FMA and F16C. */
 #ifdef DEVTENSOR_LINES
@@ -26458,7 +26299,6 @@ DVT_API dvt_status dvt_set_cpu_isa(const char *name) {
 	DVTI_INLINE uint32_t V(name)(V(A) a) { \
 		return value; \
 	}
-/* ==== end primitives_begin.inl ==== */
 /* ==== begin src/3_cpu/simd/register_avx2.inl ==== */
 /* SIMD primitives of one register: AVX2 with FMA, 8 floats or 4 doubles. register_plain.inl
    describes every primitive. */
@@ -26742,7 +26582,6 @@ DVTI_INLINE void V(p_nstore)(uint8_t *p, V(pn) a) {
 		_mm_cvtsi128_si32(_mm_and_si128(_mm_packs_epi16(pairs, pairs), _mm_set1_epi8(1)));
 	memcpy(p, &four, 4);
 }
-/* ==== end register_avx2.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 19 "src/3_cpu/simd/target_avx2.c"
 #endif
@@ -26800,7 +26639,6 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 26 "src/3_cpu/simd/target_avx2.c"
 #endif
@@ -26811,7 +26649,6 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 #pragma GCC diagnostic pop
 #endif
 #endif
-/* ==== end target_avx2.c ==== */
 /* ==== begin src/3_cpu/simd/target_avx512.c ==== */
 /* The ISA target of AVX-512 (F, VL, DQ, BW). */
 #ifdef DEVTENSOR_LINES
@@ -26886,7 +26723,6 @@ DVTI_FN const dvti_simd *dvti_simd_avx2(void) {
 	DVTI_INLINE uint32_t V(name)(V(A) a) { \
 		return value; \
 	}
-/* ==== end primitives_begin.inl ==== */
 /* ==== begin src/3_cpu/simd/register_avx512.inl ==== */
 /* SIMD primitives of one register: AVX-512, 16 floats or 8 doubles. register_plain.inl describes
    every primitive. */
@@ -27178,7 +27014,6 @@ DVTI_REG_STORE(pn, p_nstore, uint8_t, _mm_storel_epi64((__m128i *)p, _mm_maskz_s
 
 #undef DVTI_MASK16
 #undef DVTI_MASK8
-/* ==== end register_avx512.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 21 "src/3_cpu/simd/target_avx512.c"
 #endif
@@ -27236,7 +27071,6 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 28 "src/3_cpu/simd/target_avx512.c"
 #endif
@@ -27247,7 +27081,6 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 #pragma GCC diagnostic pop
 #endif
 #endif
-/* ==== end target_avx512.c ==== */
 /* ==== begin src/3_cpu/simd/target_plain.c ==== */
 /* The ISA target for every processor: NEON on 64-bit ARM, elsewhere the compiler's vectors of 16
    bytes. */
@@ -27326,7 +27159,6 @@ DVTI_FN const dvti_simd *dvti_simd_avx512(void) {
 	DVTI_INLINE uint32_t V(name)(V(A) a) { \
 		return value; \
 	}
-/* ==== end primitives_begin.inl ==== */
 /* ==== begin src/3_cpu/simd/register_plain.inl ==== */
 /* SIMD primitives of one register: 16 bytes, in the compiler's vector types, and NEON intrinsics
    where the operators cannot express them. Every ISA target has the same primitives:
@@ -27849,7 +27681,6 @@ DVTI_REG_SHIFT(pl, p_lshr, (V(pl))((V(pw))a >> n))
 #undef DVTI_PLAIN_STORE
 #undef DVTI_PLAIN_LOAD_N
 #undef DVTI_PLAIN_STORE_N
-/* ==== end register_plain.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 25 "src/3_cpu/simd/target_plain.c"
 #endif
@@ -27907,7 +27738,6 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #undef DVTI_LN2
 #undef DVTI_LN2_HIGH
 #undef DVTI_LN2_LOW
-/* ==== end primitives_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 32 "src/3_cpu/simd/target_plain.c"
 #endif
@@ -27922,7 +27752,6 @@ DVTI_FN const dvti_simd *dvti_simd_plain(void) {
 #pragma GCC diagnostic pop
 #endif
 #endif
-/* ==== end target_plain.c ==== */
 /* ==== begin src/4_ops/dvt_op.h ==== */
 /* The path of a call. Every operation takes the same path, with one helper for each step:
 
@@ -28138,7 +27967,6 @@ DVTI_KERNELS(DVTI_DECLARE_KERNEL)
 #undef DVTI_DECLARE_KERNEL
 
 #endif
-/* ==== end dvt_kernels.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 13 "src/4_ops/dvt_op.h"
 #endif
@@ -28401,7 +28229,6 @@ DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, 
 						 const char *one);
 
 #endif
-/* ==== end dvt_op.h ==== */
 /* ==== begin src/4_ops/dvt_own_kernel.h ==== */
 /* Shared by the files of dvt_kernel: the object, and the parameters that its source declares. */
 #ifdef DEVTENSOR_LINES
@@ -28458,7 +28285,6 @@ DVTI_FN dvt_array *dvti_kernel_arguments(const dvt_kernel *kernel, const dvt_ker
 DVTI_FN bool dvti_kernel_runs_on(const dvt_kernel *kernel, const dvti_device *device);
 
 #endif
-/* ==== end dvt_own_kernel.h ==== */
 /* ==== begin src/5_grad/dvt_grad.h ==== */
 /* The backward pass. A gradient function receives a node and the gradient of its result. It writes
    the gradients of the inputs that need one. It consists of public operations, so it can be
@@ -28592,7 +28418,6 @@ DVTI_FN void dvti_watch_begin(dvti_graph *graph);
 DVTI_FN bool dvti_watch_step(dvti_graph *graph, size_t at);
 
 #endif
-/* ==== end dvt_grad.h ==== */
 /* ==== begin src/5_io/dvt_io_internal.h ==== */
 /* Shared by printing, the readers and the writers: byte buffers, the text of one float, and lists
    of named arrays. Also files replaced when complete, buffered sources of bytes, and elements as
@@ -29008,7 +28833,6 @@ DVTI_FN dvt_status dvti_gguf_save(const char *function, const char *path, dvt_ar
 								  const char *const *names, int n);
 
 #endif
-/* ==== end dvt_io_internal.h ==== */
 /* ==== begin src/5_io/dvt_formats.h ==== */
 /* Shared by the formats that DEVTENSOR_NO_FORMATS leaves out: numbers from text, checksums,
    compression, archives, images, JSON, directories of tensors, CIFAR. */
@@ -29308,7 +29132,6 @@ DVTI_FN dvt_array_list *dvti_safetensors_notes(dvti_source *in, dvt_ctx ctx);
 #endif
 
 #endif
-/* ==== end dvt_formats.h ==== */
 /* ==== begin src/5_io/dvt_csv.h ==== */
 /* Rows of comma-separated values (RFC 4180), shared by the reader's two files. */
 #ifdef DEVTENSOR_LINES
@@ -29353,7 +29176,6 @@ DVTI_FN const char *dvti_csv_quote(const dvti_csv *csv, int64_t column);
 #endif
 
 #endif
-/* ==== end dvt_csv.h ==== */
 /* ==== begin src/5_io/dvt_trace.h ==== */
 /* The interface between the files of traces: JSON objects of the Trace Event Format.
 
@@ -29388,7 +29210,6 @@ DVTI_FN void dvti_trace_launch(dvti_writer *out, const dvti_launch *launch);
 DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p);
 
 #endif
-/* ==== end dvt_trace.h ==== */
 /* ==== begin src/3_cuda/dvt_cuda.h ==== */
 /* The directories of the CUDA backend and their interfaces to each other.
 
@@ -29579,7 +29400,6 @@ typedef struct dvti_nvrtc {
 #undef DVTI_NVRTC_MEMBER
 
 #endif
-/* ==== end dvt_cuda_api.h ==== */
 /* ==== begin src/3_cuda/kernels/args.h ==== */
 /* The arguments of the kernels: one structure per kernel, passed by value. This file is compiled
    twice, as C by the host and as CUDA by NVRTC, so that both agree on every offset. Members are
@@ -29876,7 +29696,6 @@ typedef struct dvti_kcustom {
 } dvti_kcustom;
 
 #endif
-/* ==== end args.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 21 "src/3_cuda/dvt_cuda.h"
 #endif
@@ -30159,7 +29978,6 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 #endif
 
 #endif
-/* ==== end dvt_cuda.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 130 "src/devtensor_spine.h"
 #endif
@@ -30228,7 +30046,6 @@ DVTI_FN int dvti_nccl_type(dvt_dtype dtype);
 DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *devices, int n);
 
 #endif
-/* ==== end dvt_nccl.h ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_device.h ==== */
 /* The state of one gpu(i). Unless noted otherwise, functions below require the gpu's lock and the
    current context of its physical GPU.
@@ -30489,7 +30306,6 @@ DVTI_FN void dvti_cuda_mark_settle(dvti_device *device, void *mark);
 DVTI_FN void dvti_cuda_mark_drop(dvti_device *device, void *mark);
 
 #endif
-/* ==== end dvt_cuda_device.h ==== */
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.h ==== */
 /* Shared by the files of this directory. The steps from a program to a function:
 
@@ -30550,7 +30366,6 @@ DVTI_FN bool dvti_cuda_cache_read(dvti_cuda_key key, dvti_cuda_image *image);
 DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *image);
 
 #endif
-/* ==== end dvt_cuda_jit.h ==== */
 /* ==== begin src/3_cuda/launch/cuda_matmul.h ==== */
 /* Shared by the files of matrix products: plans, operands, the choice of tiles. */
 #ifdef DEVTENSOR_LINES
@@ -30632,7 +30447,6 @@ DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *
 										 const dvti_cuda_mm *plan);
 
 #endif
-/* ==== end cuda_matmul.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 135 "src/devtensor_spine.h"
 #endif
@@ -30999,7 +30813,6 @@ DVTI_FN const char *dvti_open_shape_text(dvt_shape shape);
 DVTI_FN bool dvti_load_report(const dvti_load *load);
 
 #endif
-/* ==== end dvt_nn_internal.h ==== */
 /* ==== begin src/7_train/dvt_train_internal.h ==== */
 /* Internals of training, shared by the files of this directory. */
 #ifdef DEVTENSOR_LINES
@@ -31263,7 +31076,6 @@ DVTI_FN void dvti_svg_line(dvti_writer *out, double x1, double y1, double x2, do
 DVTI_FN dvt_status dvti_svg_save(const char *function, const char *path, dvti_writer *text);
 
 #endif
-/* ==== end dvt_train_internal.h ==== */
 /* ==== begin src/7_train/dvt_checkpoint_internal.h ==== */
 /* Internals of checkpoints. A file has these arrays, and numbers as text in its metadata:
 
@@ -31325,7 +31137,6 @@ DVTI_FN dvt_status dvti_checkpoint_restore(const char *function, dvt_checkpoint 
 
 #endif
 #endif
-/* ==== end dvt_checkpoint_internal.h ==== */
 /* ==== begin src/7_train/dvt_parts.h ==== */
 /* Internals of sums over parts of a batch and over processes. */
 #ifdef DEVTENSOR_LINES
@@ -31380,7 +31191,6 @@ DVTI_FN void dvti_parts_free(const dvt_trainer *t);
 DVTI_FN dvt_status dvti_parts_finish(const char *function, dvt_trainer *t);
 
 #endif
-/* ==== end dvt_parts.h ==== */
 /* ==== begin src/7_train/dvt_ranks.h ==== */
 /* Internals of training by several processes: the transport, and sums over ranks. */
 #ifdef DEVTENSOR_LINES
@@ -31535,7 +31345,6 @@ DVTI_FN void dvti_rank_devices_end(void);
 DVTI_FN int64_t dvti_rank_row(int64_t rows, int rank);
 
 #endif
-/* ==== end dvt_ranks.h ==== */
 /* ==== begin src/7_train/dvt_buckets.h ==== */
 /* Internals of sums over ranks while backward runs: dvt_buckets.c, dvt_bucket_*.c. */
 #ifdef DEVTENSOR_LINES
@@ -31682,7 +31491,6 @@ DVTI_FN const dvti_bucket_transport *dvti_bucket_devices(void);
 #endif
 
 #endif
-/* ==== end dvt_buckets.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 143 "src/devtensor_spine.h"
 #endif
@@ -31707,7 +31515,6 @@ DVTI_FN const dvti_bucket_transport *dvti_bucket_devices(void);
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end level_cold.inl ==== */
 /* ==== begin src/3_cuda/dvt_cuda_off.c ==== */
 /* The CUDA functions of a build with DEVTENSOR_NO_CUDA. */
 #ifdef DEVTENSOR_LINES
@@ -31798,7 +31605,6 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 }
 
 #endif
-/* ==== end dvt_cuda_off.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 146 "src/devtensor_spine.h"
 #endif
@@ -31994,7 +31800,6 @@ DVTI_FN dvt_status dvti_cuda_fail(const char *function, const char *call, dvti_c
 }
 
 #undef DVTI_CUDA_LIBRARY
-/* ==== end dvt_cuda_driver.c ==== */
 /* ==== begin src/3_cuda/driver/dvt_cuda_nvrtc.c ==== */
 /* Finds NVRTC: the path that the user names, libraries of this process, the loader's search path,
    Python wheels, the toolkit. Each candidate must compile a line of code. The most common failure,
@@ -32221,7 +32026,6 @@ DVTI_FN const dvti_nvrtc *dvti_nvrtc_open(const char *function) {
 }
 
 #undef DVTI_NVRTC_PATH
-/* ==== end dvt_cuda_nvrtc.c ==== */
 /* ==== begin src/3_cuda/driver/dvt_nccl.c ==== */
 /* Opens NCCL and creates its communicators. DEVTENSOR_NCCL=1 enables it. Otherwise, or without the
    library, our own kernels sum over GPUs. Communicators live as long as the process: destroying
@@ -32320,7 +32124,6 @@ DVTI_FN const dvti_nccl_comm *dvti_nccl_comms(const int *devices, int n) {
 }
 
 #undef DVTI_NCCL_GROUPS
-/* ==== end dvt_nccl.c ==== */
 /* ==== begin src/3_cuda/driver/dvt_nvml.c ==== */
 /* Queries the free memory of a GPU from NVML, as nvidia-smi does, which needs no context. Optional:
    without NVML the free memory is known only for GPUs in use. */
@@ -32382,7 +32185,6 @@ DVTI_FN int64_t dvti_nvml_free(dvti_cu_device physical) {
 	dvti_mutex_unlock(&dvti_nvml_lock);
 	return available;
 }
-/* ==== end dvt_nvml.c ==== */
 /* ==== begin src/3_cuda/jit/dvt_cuda_cache.c ==== */
 /* Caches compiled programs on disk, so that NVRTC runs once per machine and not once per process.
 
@@ -32666,7 +32468,6 @@ DVTI_FN void dvti_cuda_cache_write(dvti_cuda_key key, const dvti_cuda_image *ima
 #undef DVTI_CACHE_FORMAT
 
 #endif
-/* ==== end dvt_cuda_cache.c ==== */
 /* ==== begin src/3_cuda/jit/dvt_cuda_text.c ==== */
 /* The source of programs: args.h, base.cu, the definitions of a variant, the functions that it
    needs, the family's file. */
@@ -35472,13 +35273,15 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4054], part1[4087], part2[364], end[1];
+    char part0[4093], part1[4052], part2[2717], end[1];
 } dvti_cuda_text_matmul_mma_cu = {
 "#line 1 \"matmul_mma.cu\"\n"
-"#line 37\n"
+"#line 40\n"
 "#define LARGE (ROWS == 128)\n"
 "#define LINES ROWS\n"
-"#define STAGES (LARGE ? 3 : 4)\n"
+"#define TF32 (D == DVT_F32)\n"
+"#define STAGES (TF32 ? 2 : LARGE ? 3 : 4)\n"
+"#define SETS (LARGE ? 1 : 3)\n"
 "#define WARP_LINES (LINES / 2)\n"
 "#define THREADS 128\n"
 "#define BYTES ((int)sizeof(dvti_stored<D>::type))\n"
@@ -35486,7 +35289,8 @@ static const struct {
 "#define DEPTH (64 / BYTES)\n"
 "#define STEP (32 / BYTES)\n"
 "#define SIDE (LINES * 64)\n"
-"#define ACROSS (LINES * BYTES / 16)\n\n\n\n"
+"#define ACROSS (LINES * BYTES / 16)\n"
+"#define SHARE (LINES * 4 / THREADS)\n\n\n\n"
 "struct dvti_mma_operands {\n"
 	"int64_t a, b;\n"
 "};\n\n"
@@ -35505,34 +35309,84 @@ static const struct {
 "}\n\n"
 "__device__ inline int dvti_mma_across(int k, int chunk) {\n"
 	"return k * LINES * BYTES + (chunk ^ (BYTES == 2 ? k % 8 : k % 4 * 2)) * 16;\n"
-"}\n\n\n"
+"}\n\n"
+"#if TF32\n\n"
+"__device__ inline void dvti_mma_load(uint4 &to, const float *from, int there) {\n"
+	"const unsigned *bits = (const unsigned *)from;\n"
+	"to = make_uint4(0, 0, 0, 0);\n"
+	"if (there >= CHUNK)\n"
+		"to = *(const uint4 *)from;\n"
+	"else if (there > 0)\n"
+		"to = make_uint4(bits[0], there > 1 ? bits[1] : 0, there > 2 ? bits[2] : 0, 0);\n"
+"}\n\n"
+"__device__ inline unsigned dvti_mma_round(unsigned v) {\n"
+	"asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(v) : \"f\"(__uint_as_float(v)));\n"
+	"return v;\n"
+"}\n"
+"#else\n\n"
 "__device__ inline void dvti_mma_copy(unsigned to, const void *from, int there) {\n"
 	"const int bytes = there <= 0 ? 0 : there < CHUNK ? there * BYTES : 16;\n"
 	"asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\" ::\"r\"(to), \"l\"(from), \"r\"(bytes)\n"
 				 ": \"memory\");\n"
-"}\n\n\n\n"
+"}\n\n"
+"__device__ inline void dvti_mma_copy(unsigned to, const void *from) {\n"
+	"asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16;\" ::\"r\"(to), \"l\"(from) : \"memory\");\n"
+"}\n"
+"#endif\n\n\n\n"
 "template <bool ALONG_K> struct dvti_mma_share {\n"
 	"static const int OUTER_STEP = THREADS / (ALONG_K ? 4 : ACROSS);\n"
 	"static __device__ inline int outer() { return (int)threadIdx.x / (ALONG_K ? 4 : ACROSS); }\n"
 	"static __device__ inline int chunk() { return (int)threadIdx.x % (ALONG_K ? 4 : ACROSS); }\n"
-"};\n\n\n\n"
+"};\n\n"
+"template <bool ALONG_K> __device__ inline unsigned dvti_mma_spot(unsigned stage, int i) {\n"
+	"typedef dvti_mma_share<ALONG_K> share;\n"
+	"const int outer = share::outer() + i * share::OUTER_STEP;\n"
+	"return stage + (ALONG_K ? dvti_mma_along(outer, share::chunk())\n"
+							": dvti_mma_across(outer, share::chunk()));\n"
+"}\n\n\n\n\n"
 "template <bool ALONG_K>\n"
-"__device__ inline void dvti_mma_fetch(unsigned stage, const dvti_mm_element *from, int64_t stride,\n"
+"__device__ inline void dvti_mma_fetch(unsigned stage, uint4 (&held)[SHARE],\n"
+									  "const dvti_mm_element *from, int64_t stride, bool whole,\n"
 									  "int lines, int64_t depth, const void *any) {\n"
 	"typedef dvti_mma_share<ALONG_K> share;\n"
-	"const int left = depth < DEPTH ? (int)depth : DEPTH, chunk = share::chunk();\n"
+	"const int64_t next = share::OUTER_STEP * stride;\n"
+	"if (whole) {\n"
 "#pragma unroll\n"
-	"for (int outer = share::outer(), i = 0; i < LINES * 4 / THREADS;\n"
-		 "i++, outer += share::OUTER_STEP) {\n"
-		"const int there =\n"
-			"outer < (ALONG_K ? lines : left) ? (ALONG_K ? left : lines) - chunk * CHUNK : 0;\n"
-		"dvti_mma_copy(stage +\n"
-						  "(ALONG_K ? dvti_mma_along(outer, chunk) : dvti_mma_across(outer, chunk)),\n"
-					  "there > 0 ? from + i * share::OUTER_STEP * stride : any, there);\n"
+		"for (int i = 0; i < SHARE; i++)\n"
+"#if TF32\n"
+			"held[i] = *(const uint4 *)(from + i * next);\n"
+"#else\n"
+			"dvti_mma_copy(dvti_mma_spot<ALONG_K>(stage, i), from + i * next);\n"
+"#endif\n"
+		"return;\n"
 	"}\n"
-"}\n\n\n"
+	"const int left = depth < DEPTH ? (int)depth : DEPTH;\n"
+	"const int inner = (ALONG_K ? left : lines) - share::chunk() * CHUNK;\n"
+"#pragma unroll\n"
+	"for (int i = 0; i < SHARE; i++) {\n"
+		"const int outer = share::outer() + i * share::OUTER_STEP;\n"
+		"const int there = outer < (ALONG_K ? lines : left) ? inner : 0;\n"
+"#if TF32\n"
+		"dvti_mma_load(held[i], from + i * next, there);\n"
+"#else\n"
+		"dvti_mma_copy(dvti_mma_spot<ALONG_K>(stage, i), there > 0 ? from + i * next : any, there);\n"
+"#endif\n"
+	"}\n"
+"}\n\n"
+"#if TF32\n\n"
+"template <bool ALONG_K>\n"
+"__device__ inline void dvti_mma_store(unsigned stage, const uint4 (&held)[SHARE]) {\n"
+"#pragma unroll\n"
+	"for (int i = 0; i < SHARE; i++)\n"
+		"asm volatile(\"st.shared.v4.b32 [%0], {%1, %2, %3, %4};\" ::\"r\"(\n"
+						 "dvti_mma_spot<ALONG_K>(stage, i)),\n"
+					 "\"r\"(dvti_mma_round(held[i].x)), \"r\"(dvti_mma_round(held[i].y)),\n"
+					 "\"r\"(dvti_mma_round(held[i].z)), \"r\"(dvti_mma_round(held[i].w))\n"
+					 ": \"memory\");\n"
+"}\n"
+"#endif\n\n\n"
 "__device__ inline void dvti_mma_ldmatrix(unsigned at, unsigned (&to)[4]) {\n"
-	"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n"
+	"asm volatile(\"ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];\"\n",
 				 ": \"=r\"(to[0]), \"=r\"(to[1]), \"=r\"(to[2]), \"=r\"(to[3])\n"
 				 ": \"r\"(at)\n"
 				 ": \"memory\");\n"
@@ -35548,7 +35402,7 @@ static const struct {
 	"asm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(v) : \"r\"(at) : \"memory\");\n"
 	"return v;\n"
 "}\n"
-"#line 139\n"
+"#line 202\n"
 "template <bool ALONG_K, bool IS_B>\n"
 "__device__ inline void dvti_mma_fragment(unsigned stage, int first, int line, int step,\n"
 										 "unsigned (&to)[4]) {\n"
@@ -35571,15 +35425,10 @@ static const struct {
 								  "(chunk / 8 * 8 + (chunk % 8 ^ lane_terms)) * 16);\n"
 		"}\n"
 	"}\n"
-	"if constexpr (BYTES == 4) {\n"
-"#pragma unroll\n"
-		"for (int i = 0; i < 4; i++)\n"
-			"asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(to[i]) : \"f\"(__uint_as_float(to[i])));\n"
-	"}\n"
 "}\n\n"
 "#if D == DVT_F32\n"
 "#define DVTI_MMA \"mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32\"\n"
-"#elif D == DVT_BF16\n",
+"#elif D == DVT_BF16\n"
 "#define DVTI_MMA \"mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32\"\n"
 "#else\n"
 "#define DVTI_MMA \"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32\"\n"
@@ -35641,11 +35490,12 @@ static const struct {
 "}\n\n"
 "extern \"C\" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3)\n"
 	"dvti_matmul_mma(const dvti_kmatmul p) {\n"
-	"alignas(128) __shared__ unsigned char tiles[STAGES][2][SIDE];\n"
+	"constexpr int OPERANDS = STAGES * 2 * SIDE, RESULTS = WARP_LINES * PITCH * 4;\n"
+	"alignas(128) __shared__ unsigned char tiles[OPERANDS > RESULTS ? OPERANDS : RESULTS];\n",
 	"const int64_t job = (int64_t)blockIdx.y * gridDim.x + blockIdx.x;\n"
 	"const int warp = (int)threadIdx.x / 32, row = warp / 2 * WARP_LINES,\n"
 			  "col = warp % 2 * WARP_LINES;\n"
-	"const unsigned shared = (unsigned)__cvta_generic_to_shared(&tiles[0][0][0]);\n"
+	"const unsigned shared = (unsigned)__cvta_generic_to_shared(tiles);\n"
 	"if (job >= p.jobs)\n"
 		"return;\n"
 	"const dvti_mm_job at = dvti_mm_locate(p, job);\n"
@@ -35664,22 +35514,46 @@ static const struct {
 								"at.k * p.b_k + b_share::outer() * b_stride +\n"
 								"b_share::chunk() * CHUNK;\n"
 	"int64_t to_fetch = at.k_end - at.k, to_compute = to_fetch;\n"
-	"int filled = 0, used = 0;\n"
 	"float sum[WARP_LINES / 16][WARP_LINES / 8][4] = {};\n"
+	"auto fetch = [&](unsigned stage, uint4(&held)[2][SHARE]) {\n"
+		"if (to_fetch <= 0)\n"
+			"return;\n"
+		"const bool whole = to_fetch >= DEPTH;\n"
+		"dvti_mma_fetch<A_ALONG_K>(stage, held[0], a, a_stride, whole && rows == LINES, rows,\n"
+								  "to_fetch, p.a);\n"
+		"dvti_mma_fetch<B_ALONG_K>(stage + SIDE, held[1], b, b_stride, whole && cols == LINES, cols,\n"
+								  "to_fetch, p.b);\n"
+		"a += a_step;\n"
+		"b += b_step;\n"
+		"to_fetch -= DEPTH;\n"
+	"};\n"
+"#if TF32\n"
+	"unsigned stage = shared;\n"
+	"uint4 held[SETS][2][SHARE];\n"
+"#pragma unroll\n"
+	"for (int set = 0; set < SETS; set++)\n"
+		"fetch(0, held[set]);\n"
+	"while (to_compute > 0)\n"
+"#pragma unroll\n"
+		"for (int set = 0; set < SETS && to_compute > 0; set++) {\n"
+			"dvti_mma_store<A_ALONG_K>(stage, held[set][0]);\n"
+			"dvti_mma_store<B_ALONG_K>(stage + SIDE, held[set][1]);\n"
+			"fetch(0, held[set]);\n"
+			"__syncthreads();\n"
+			"dvti_mma_stage(stage, stage + SIDE, row, col, sum);\n"
+			"to_compute -= DEPTH;\n"
+			"stage = shared + (stage == shared ? 2 * SIDE : 0);\n"
+		"}\n"
+"#else\n"
+	"uint4 none[2][SHARE];\n"
+	"int filled = 0, used = 0;\n"
 	"for (int iteration = 0; to_compute > 0; iteration++) {\n"
 		"if (iteration >= STAGES - 1) {\n"
 			"asm volatile(\"cp.async.wait_group %0;\" ::\"n\"(STAGES - 2) : \"memory\");\n"
 			"__syncthreads();\n"
 		"}\n"
-		"if (to_fetch > 0) {\n"
-			"const unsigned stage = shared + filled * 2 * SIDE;\n"
-			"dvti_mma_fetch<A_ALONG_K>(stage, a, a_stride, rows, to_fetch, p.a);\n"
-			"dvti_mma_fetch<B_ALONG_K>(stage + SIDE, b, b_stride, cols, to_fetch, p.b);\n"
-			"a += a_step;\n"
-			"b += b_step;\n"
-			"to_fetch -= DEPTH;\n",
-			"filled = filled + 1 == STAGES ? 0 : filled + 1;\n"
-		"}\n"
+		"fetch(shared + filled * 2 * SIDE, none);\n"
+		"filled = filled + 1 == STAGES ? 0 : filled + 1;\n"
 		"asm volatile(\"cp.async.commit_group;\" ::\n"
 						 ": \"memory\");\n"
 		"if (iteration >= STAGES - 1) {\n"
@@ -35689,7 +35563,8 @@ static const struct {
 			"used = used + 1 == STAGES ? 0 : used + 1;\n"
 		"}\n"
 	"}\n"
-	"dvti_mma_put(p, at, (float *)&tiles[0][0][0], warp, sum);\n"
+"#endif\n"
+	"dvti_mma_put(p, at, (float *)tiles, warp, sum);\n"
 "}\n",
 ""};
 static const struct {
@@ -38954,7 +38829,6 @@ DVTI_FN char *dvti_cuda_source(dvti_cuda_program program) {
 	}
 	return source;
 }
-/* ==== end dvt_cuda_text.c ==== */
 /* ==== begin src/3_cuda/jit/dvt_cuda_compile.c ==== */
 /* Compiles source to an image with NVRTC: a CUBIN if NVRTC knows the architecture, else PTX for the
    newest one that it knows. */
@@ -39160,7 +39034,6 @@ DVTI_FN dvt_status dvti_cuda_compile(int cc, dvti_cuda_family family, const char
 	rtc->nvrtcDestroyProgram(&p);
 	return status;
 }
-/* ==== end dvt_cuda_compile.c ==== */
 /* ==== begin src/3_cuda/jit/dvt_cuda_jit.c ==== */
 /* Programs on GPUs: looked up by family, variant and entry, and compiled or loaded at first use. */
 #ifdef DEVTENSOR_LINES
@@ -39508,7 +39381,6 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *
 	dvti_mutex_unlock(&physical->lock);
 	return status;
 }
-/* ==== end dvt_cuda_jit.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -39523,7 +39395,6 @@ DVTI_FN dvt_status dvti_cuda_function(dvti_cuda_physical *physical, const char *
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end level_end.inl ==== */
 /* ==== begin src/3_cuda/jit/dvt_cuda_loaded.c ==== */
 /* The loaded functions of a physical GPU. Every launch looks for one, without a lock: they stay
    loaded and as they are until the process ends. */
@@ -39565,7 +39436,6 @@ DVTI_FN void dvti_cuda_loaded_add(dvti_cuda_physical *physical, dvti_cuda_loaded
 	one->next = dvti_cuda_slot_first(physical, &one->program);
 	dvti_atomic_publish(dvti_cuda_slot(physical, &one->program), (int64_t)(uintptr_t)one);
 }
-/* ==== end dvt_cuda_loaded.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_error.c ==== */
 /* Errors of a GPU. Most errors belong to the call that returned them. Some end the context, such as
    an illegal access by a kernel, or a GPU that drops off the bus. These appear late, at any later
@@ -39806,7 +39676,6 @@ DVTI_FN void dvti_cuda_end(dvti_cuda_gpu *gpu, bool pushed) {
 	dvti_cuda_leave(pushed);
 	dvti_mutex_unlock(&gpu->lock);
 }
-/* ==== end dvt_cuda_error.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_memory.c ==== */
 /* The caching allocator of one gpu(i). It splits segments from the driver into blocks and reuses
    released blocks without calling the driver, which would synchronize with the GPU.
@@ -40116,7 +39985,6 @@ DVTI_FN void dvti_cuda_forget(dvti_cuda_memory *memory) {
 #undef DVTI_CUDA_SMALL_SEGMENT
 #undef DVTI_CUDA_LARGE_SEGMENT
 #undef DVTI_CUDA_LARGE_UNIT
-/* ==== end dvt_cuda_memory.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_order.c ==== */
 /* Orders the streams of a gpu(i); see dvt_cuda_device.h. */
 #ifdef DEVTENSOR_LINES
@@ -40376,7 +40244,6 @@ DVTI_FN void dvti_cuda_order_close(dvti_cuda_gpu *gpu) {
 	memset(gpu->mark, 0, sizeof gpu->mark);
 	gpu->n_places = gpu->n_spare = gpu->n_fresh = 0;
 }
-/* ==== end dvt_cuda_order.c ==== */
 /* ==== begin src/3_cuda/launch/dvt_cuda_grid.c ==== */
 /* Code that all families share: views and divisors for kernels, grids, and the launch in the
    compute stream. */
@@ -40506,7 +40373,6 @@ DVTI_FN dvt_status dvti_cuda_start(dvti_cuda_gpu *gpu, const dvti_launch *launch
 		return status;
 	return dvti_cuda_start_function(gpu, launch, function, grid, args, bytes);
 }
-/* ==== end dvt_cuda_grid.c ==== */
 /* ==== begin src/3_cuda/launch/dvt_cuda_axes.c ==== */
 /* Axes of windows, simplified for the families' geometry: few, and in memory order. */
 #ifdef DEVTENSOR_LINES
@@ -40574,7 +40440,6 @@ DVTI_FN int64_t dvti_cuda_power(int64_t least) {
 		power *= 2;
 	return power;
 }
-/* ==== end dvt_cuda_axes.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_elementwise.c ==== */
 /* Elementwise operations (kernels/elementwise.cu): the order of axes, the groups of elements, the
    variant.
@@ -40971,7 +40836,6 @@ DVTI_FN dvt_status dvti_cuda_elementwise(dvti_cuda_gpu *gpu, const dvti_launch *
 
 #undef DVTI_EW_ANY
 #undef DVTI_EW_TILE
-/* ==== end cuda_elementwise.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_matmul.c ==== */
 /* Matrix products: kernel matmul (kernels/matmul.cu, and cuda_matmul_mma.c where tensor cores can
    be used). All choices depend on the launch, the GPU, its driver and NVRTC alone. So the same
@@ -41310,7 +41174,6 @@ DVTI_FN dvt_status dvti_cuda_matmul(dvti_cuda_gpu *gpu, const dvti_launch *launc
 	}
 	return status;
 }
-/* ==== end cuda_matmul.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_reduce.c ==== */
 /* Reductions: kernel reduce (kernels/reduce.cu). The geometry depends on shape, strides and dtype
    alone, so every GPU gives the same bits. */
@@ -41539,7 +41402,6 @@ DVTI_FN dvt_status dvti_cuda_part_sums(dvti_cuda_gpu *gpu, const dvti_launch *la
 }
 
 #undef DVTI_CUDA_BLOCKS
-/* ==== end cuda_reduce.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_softmax.c ==== */
 /* Softmax along the last axis, and cross-entropy: kernels softmax and cross_entropy
    (kernels/softmax.cu).
@@ -41758,7 +41620,6 @@ DVTI_FN dvt_status dvti_cuda_cross_entropy(dvti_cuda_gpu *gpu, const dvti_launch
 #undef DVTI_CUDA_SOFTMAX_BLOCKS
 #undef DVTI_CUDA_SOFTMAX_PARTS
 #undef DVTI_CUDA_SOFTMAX_PER
-/* ==== end cuda_softmax.c ==== */
 /* ==== begin src/3_cuda/dvt_cuda_backend.c ==== */
 /* The functions of 2_core/dvt_backend.h for a GPU: memory, launches, waiting. Copies are in
    device/. */
@@ -42072,7 +41933,6 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
 										   DVT_DL_CUDA};
 	return &kind;
 }
-/* ==== end dvt_cuda_backend.c ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
 /* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
    gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
@@ -42091,7 +41951,6 @@ DVTI_FN const dvti_backend_kind *dvti_cuda_kind(void) {
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end level_size.inl ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_all_reduce.c ==== */
 /* Sums over several gpus by kernels that read peer memory (kernels/all_reduce.cu). The compute
    streams synchronize before and after: each waits for the work that the others have queued. So no
@@ -42387,7 +42246,6 @@ DVTI_FN dvt_status dvti_cuda_all_reduce(const char *name, dvti_device *const *de
 }
 
 #undef DVTI_ONE_STAGE_BYTES
-/* ==== end dvt_cuda_all_reduce.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_copy.c ==== */
 /* Transfers between host memory and a GPU. Small ones use the compute stream. Large ones use
    separate streams in chunks: the host fills one staging buffer while the GPU transfers another. */
@@ -42573,7 +42431,6 @@ DVTI_FN dvt_status dvti_cuda_download(dvti_device *device, void *dst, const void
 	dvti_cuda_end(gpu, pushed);
 	return status;
 }
-/* ==== end dvt_cuda_copy.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_device.c ==== */
 /* Physical GPUs and the gpu(i) on them: opening, closing, queries. */
 #ifdef DEVTENSOR_LINES
@@ -42792,7 +42649,6 @@ DVTI_FN void dvti_cuda_describe(int index, const dvti_device *device, dvt_device
 		out->memory_free = (int64_t)available;
 	dvti_cuda_end(gpu, pushed);
 }
-/* ==== end dvt_cuda_device.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_fetch.c ==== */
 /* Copies to host memory that the caller polls (dvti_fetches). The download stream copies behind the
    compute work so far, into page-locked memory of the fetch. */
@@ -42916,7 +42772,6 @@ DVTI_FN const dvti_fetches *dvti_cuda_fetches(void) {
 										 dvti_cuda_fetch_poll, dvti_cuda_fetch_end, NULL};
 	return &fetches;
 }
-/* ==== end dvt_cuda_fetch.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_mark.c ==== */
 /* Points in the compute stream for dvt_event: CUDA events with times. The stream first joins the
    others, so that copies that have been queued are before the point as well. */
@@ -43052,7 +42907,6 @@ DVTI_FN const dvti_marks *dvti_cuda_marks(void) {
 }
 
 #undef DVTI_CUDA_MARK_TIMING
-/* ==== end dvt_cuda_mark.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_peer.c ==== */
 /* Copies between GPUs. Peer access is tested, once for each pair, before it is used. On some
    systems every call reports success and the bytes are wrong (NVIDIA/open-gpu-kernel-modules issue
@@ -43268,7 +43122,6 @@ DVTI_FN dvt_status dvti_cuda_copy_from(dvti_device *device, void *dst, dvti_devi
 }
 
 #undef DVTI_PEER_TEST_WORDS
-/* ==== end dvt_cuda_peer.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_pinned.c ==== */
 /* Page-locked host memory of arrays (2_core/dvt_pinned.c), and its transfers: one copy by the GPU,
    without staging buffers. Small transfers use those all the same: they cost less than an event. */
@@ -43367,7 +43220,6 @@ DVTI_FN const dvti_page_locked *dvti_cuda_page_locked(void) {
 											dvti_cuda_mark_settle,   dvti_cuda_mark_drop};
 	return &pinned;
 }
-/* ==== end dvt_cuda_pinned.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_ranks.c ==== */
 /* Sums over processes, each with one GPU, by NCCL (DEVTENSOR_NCCL=1). Sums have their own stream,
    which waits for the compute work so far. Later compute work runs at the same time. NCCL waits for
@@ -43541,7 +43393,6 @@ DVTI_FN const dvti_process_sums *dvti_cuda_process_sums(void) {
 		dvti_cuda_ranks_done,     dvti_cuda_ranks_forget, dvti_cuda_ranks_leave};
 	return &sums;
 }
-/* ==== end dvt_cuda_ranks.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_staging.c ==== */
 /* Staging buffers of pinned memory between host memory and a GPU. The GPU copies without the
    driver's own staging. So the caller's memory is never read after an upload returns, nor written
@@ -43621,7 +43472,6 @@ DVTI_FN void dvti_cuda_staging_close(dvti_cuda_gpu *gpu) {
 				all[kind][i].at = NULL;
 			}
 }
-/* ==== end dvt_cuda_staging.c ==== */
 /* ==== begin src/3_cuda/device/dvt_cuda_timing.c ==== */
 /* Times of launches: two CUDA events around each launch in the compute stream, as long as there is
    a listener. A base event, complete at a known time of the host, relates both clocks:
@@ -43720,7 +43570,6 @@ DVTI_FN void dvti_cuda_time_close(dvti_cuda_gpu *gpu, bool usable) {
 }
 
 #undef DVTI_CUDA_EVENT_TIMING
-/* ==== end dvt_cuda_timing.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_conv.c ==== */
 /* Convolution and its gradients: kernel conv2d (kernels/conv.cu). Variant: dtype, operation, `how`
    (a tile, directly, or the sum of parts), whether positions have 64 bits. All choices depend on
@@ -44111,7 +43960,6 @@ DVTI_FN dvt_status dvti_cuda_conv(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 }
 
 #undef DVTI_CUDA_CONV_TILES
-/* ==== end cuda_conv.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_custom.c ==== */
 /* Kernels of the program (dvt_kernel): CUDA source with its own grid, and expressions
    (kernels/custom.cu). A program is found by a hash; its source is only written to be compiled. */
@@ -44377,7 +44225,6 @@ DVTI_FN dvt_status dvti_cuda_custom(dvti_cuda_gpu *gpu, const dvti_launch *launc
 }
 
 #undef DVTI_CUSTOM_STATIC_SHARED
-/* ==== end cuda_custom.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_fill.c ==== */
 /* Creation of values: kernels fill, arange and eye (kernels/fill.cu). Variant: the dtype. The
    driver writes contiguous zeros, which needs no program. */
@@ -44426,7 +44273,6 @@ DVTI_FN dvt_status dvti_cuda_fill(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 	return dvti_cuda_start(gpu, launch, &program, entry, dvti_cuda_grid_for(gpu, args.n, 256, 1),
 						   &args, sizeof args);
 }
-/* ==== end cuda_fill.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_index.c ==== */
 /* Indexing: kernels take, take_along and one_hot (kernels/index.cu). */
 #ifdef DEVTENSOR_LINES
@@ -44615,7 +44461,6 @@ DVTI_FN int64_t dvti_cuda_plan_index(const dvti_cuda_gpu *gpu, dvti_launch *laun
 	m = dvti_cuda_view_size(&launch->in[1]);
 	return m ? dvti_cuda_sort_bytes(m, dvti_cuda_index_bits(launch)) : 0;
 }
-/* ==== end cuda_index.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_matmul_mma.c ==== */
 /* Matrix products on tensor cores: kernels/matmul_mma.cu (mma.sync), and the choice between it and
    wgmma. */
@@ -44692,7 +44537,6 @@ DVTI_FN bool dvti_cuda_mma_plan(const dvti_cuda_gpu *gpu, const dvti_launch *lau
 }
 
 #undef DVTI_MMA_TILES
-/* ==== end cuda_matmul_mma.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_matmul_wgmma.c ==== */
 /* Matrix products by warpgroups, on compute capability 9.0: kernels/matmul_wgmma.cu (wgmma and
    tensor maps) and kernels/matmul_pack.cu (copies of operands that tensor maps can describe). */
@@ -45058,7 +44902,6 @@ DVTI_FN dvt_status dvti_cuda_wgmma_start(dvti_cuda_gpu *gpu, const dvti_launch *
 #undef DVTI_WGMMA_TWO_PARTS
 #undef DVTI_PACK_LEAST_K
 #undef DVTI_MM_CHUNK
-/* ==== end cuda_matmul_wgmma.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_optimizer.c ==== */
 /* Steps of optimizers (kernels/optimizer.cu). Variant, from the lowest bit: 5 row of the table, 1
    flag, 2 states, 5 x 4 dtypes (weight, three states, gradient), 2 log2 of N. */
@@ -45180,7 +45023,6 @@ DVTI_FN dvt_status dvti_cuda_optimizer(dvti_cuda_gpu *gpu, const dvti_launch *la
 }
 
 #undef DVTI_OPT_MOST
-/* ==== end cuda_optimizer.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_order.c ==== */
 /* Sorting of rows, and the first k: kernel sort (kernels/order.cu, and kernels/sort.cu for rows too
    long for one block). */
@@ -45328,7 +45170,6 @@ DVTI_FN dvt_status dvti_cuda_order(dvti_cuda_gpu *gpu, const dvti_launch *launch
 
 #undef DVTI_CUDA_ORDER_PLACES
 #undef DVTI_CUDA_ORDER_FEW
-/* ==== end cuda_order.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_pool.c ==== */
 /* Pooling: kernel pool2d (kernels/pool.cu). Variant: dtype, kind, whether a team computes a window,
    whether positions have 64 bits. */
@@ -45467,7 +45308,6 @@ DVTI_FN dvt_status dvti_cuda_pool(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 	return dvti_cuda_pool_start(gpu, launch, &plan, kind, plan.args.windows[0],
 								plan.args.windows[1]);
 }
-/* ==== end cuda_pool.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_random.c ==== */
 /* Random numbers: kernel random (kernels/random.cu). */
 #ifdef DEVTENSOR_LINES
@@ -45647,7 +45487,6 @@ DVTI_FN int64_t dvti_cuda_plan_random(const dvti_cuda_gpu *gpu, dvti_launch *lau
 }
 
 #undef DVTI_CUDA_SHUFFLE_BLOCK
-/* ==== end cuda_random.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_scan.c ==== */
 /* Cumulative sums: kernel scan (kernels/scan.cu). */
 #ifdef DEVTENSOR_LINES
@@ -45707,7 +45546,6 @@ DVTI_FN dvt_status dvti_cuda_scan(dvti_cuda_gpu *gpu, const dvti_launch *launch)
 #undef DVTI_CUDA_SCAN_COLUMNS
 #undef DVTI_CUDA_SCAN_ROW_CHUNK
 #undef DVTI_CUDA_SCAN_COLUMN_CHUNK
-/* ==== end cuda_scan.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_layer_norm.c ==== */
 /* Layer norm and RMSNorm (kernels/layer_norm.cu). The gradients of gamma and beta are sums over
    rows (cuda_batch_norm.c).
@@ -45804,7 +45642,6 @@ DVTI_FN dvt_status dvti_cuda_layer_norm(dvti_cuda_gpu *gpu, const dvti_launch *l
 		status = dvti_cuda_norm_rows(gpu, launch, &args, dtype, gradient);
 	return status == DVT_OK && gradient ? dvti_cuda_row_sums(gpu, launch) : status;
 }
-/* ==== end cuda_layer_norm.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_batch_norm.c ==== */
 /* Batch norm, and the gradients of layer norm's gamma and beta (kernels/batch_norm.cu).
 
@@ -45993,7 +45830,6 @@ DVTI_FN dvt_status dvti_cuda_batch_norm(dvti_cuda_gpu *gpu, const dvti_launch *l
 
 #undef DVTI_NORM_BLOCKS
 #undef DVTI_NORM_PARTS
-/* ==== end cuda_batch_norm.c ==== */
 /* ==== begin src/3_cuda/launch/cuda_sort.c ==== */
 /* Stable sort of keys with values, for families that need it (kernels/sort.cu). */
 #ifdef DEVTENSOR_LINES
@@ -46081,7 +45917,6 @@ DVTI_FN dvt_status dvti_cuda_sort(dvti_cuda_gpu *gpu, const dvti_launch *launch,
 }
 
 #undef DVTI_CUDA_SORT_TILES
-/* ==== end cuda_sort.c ==== */
 /* ==== begin src/3_cuda/dvt_cuda_share.c ==== */
 /* Interoperability with other CUDA code of the process: the stream of a gpu(i), and addresses. The
    GPU's context is its primary one, so the runtime API and other libraries see the same memory. */
@@ -46233,7 +46068,6 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 	dvti_cuda_end(gpu, pushed);
 	return (uint64_t)(uintptr_t)at;
 }
-/* ==== end dvt_cuda_share.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 193 "src/devtensor_spine.h"
 #endif
@@ -46252,7 +46086,6 @@ DVT_API uint64_t dvt_cuda_address(dvt_array *x) {
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end level_end.inl ==== */
 /* ==== begin src/3_kernels/dvt_kernels.c ==== */
 /* The backends of this build: the kernels of each, and the kinds of devices. The only file that
    names all backends. */
@@ -46292,7 +46125,6 @@ DVTI_FN const dvti_build *dvti_built(void) {
 									 dvti_kernel_elementwise};
 	return &built;
 }
-/* ==== end dvt_kernels.c ==== */
 /* ==== begin src/4_ops/dvt_op_check.c ==== */
 /* Checks that every operation shares, with their messages. */
 #ifdef DEVTENSOR_LINES
@@ -46520,7 +46352,6 @@ DVTI_FN bool dvti_choice(const char *function, const char *argument, int value, 
 			  one);
 	return false;
 }
-/* ==== end dvt_op_check.c ==== */
 /* ==== begin src/4_ops/dvt_stream.c ==== */
 /* Random streams of the contexts, their seeds and engines. The call itself advances a stream's
    position. The launch computes only from the key and counters that it receives. */
@@ -47006,7 +46837,6 @@ DVTI_FN void dvti_streams_adopt(dvti_streams *streams) {
 #undef DVTI_STATE_WORDS
 #endif
 #undef DVTI_MXNET_GENERATORS
-/* ==== end dvt_stream.c ==== */
 /* ==== begin src/4_ops/dvt_tape.c ==== */
 /* The tape records which operations computed an array: recording state, nodes, and the release of
    nodes. The backward pass is in 5_grad. */
@@ -47219,7 +47049,6 @@ DVTI_FN dvt_array *dvti_finish(dvt_array *out, dvti_op op, const char *name, dvt
 	dvti_node *node;
 	return out && dvti_prepare(out, op, name, in, n, attr, &node) ? dvti_remember(out, node) : NULL;
 }
-/* ==== end dvt_tape.c ==== */
 /* ==== begin src/4_ops/op_elementwise.c ==== */
 /* Elementwise operations: the public functions of the op table's rows, where and clip. */
 #ifdef DEVTENSOR_LINES
@@ -47501,7 +47330,6 @@ DVT_API dvt_array *dvt_clip(dvt_array *x, double low, double high) {
 DVT_API dvt_array *dvt_clip_(dvt_array *x, double low, double high) {
 	return dvti_clip("dvt_clip_", x, low, high, x);
 }
-/* ==== end op_elementwise.c ==== */
 /* ==== begin src/4_ops/op_matmul.c ==== */
 /* Matrix products. One recorded operation handles arrays of two axes and more, with batch axes that
    broadcast. The other forms are views around it. */
@@ -47990,7 +47818,6 @@ DVT_API dvt_array *dvt_dot(dvt_array *a, dvt_array *b) {
 	dvt_scope_end(&scope);
 	return out;
 }
-/* ==== end op_matmul.c ==== */
 /* ==== begin src/4_ops/op_reduce.c ==== */
 /* Reductions over axes, and softmax along one. A node's attributes: for reductions i[0] is the bit
    mask of the reduced axes and i[1] is keepdims. For softmax and log_softmax i[0] is the axis, not
@@ -48240,7 +48067,6 @@ DVT_API dvt_array *dvt_softmax(dvt_array *x, int axis) {
 DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 	return dvti_softmax("dvt_log_softmax", DVTI_OP_log_softmax, x, axis);
 }
-/* ==== end op_reduce.c ==== */
 /* ==== begin src/1_base/level_plan.inl ==== */
 /* Begins a range of files that check, plan and dispatch. They run once per call and compute no
    elements. level_end.inl ends it. Clang compiles them for size. GCC uses -O1 without some passes
@@ -48256,7 +48082,6 @@ DVT_API dvt_array *dvt_log_softmax(dvt_array *x, int axis) {
 #pragma GCC push_options
 #pragma GCC optimize("O1,no-tree-pta,no-tree-dominator-opts,no-tree-ccp,no-tree-sra")
 #endif
-/* ==== end level_plan.inl ==== */
 /* ==== begin src/4_ops/op_compare.c ==== */
 /* Comparisons of arrays with tolerances, by NumPy's rules. They are never recorded, because their
    results are bool. */
@@ -48369,7 +48194,6 @@ DVT_API bool dvt_array_equal(dvt_array *a, dvt_array *b, dvt_nan_rule nan) {
 	dvt_scope_end(&scope);
 	return same;
 }
-/* ==== end op_compare.c ==== */
 /* ==== begin src/4_ops/op_copy.c ==== */
 /* Copies as operations: between contexts, dtypes and arrays. 2_core/dvt_copy.c moves the bytes. */
 #ifdef DEVTENSOR_LINES
@@ -48492,7 +48316,6 @@ DVT_API dvt_array *dvt_copy_into(dvt_array *dst, dvt_array *src) {
 	dvti_written(dst);
 	return dvti_remember(dst, node);
 }
-/* ==== end op_copy.c ==== */
 /* ==== begin src/4_ops/op_cross_entropy.c ==== */
 /* Softmax cross-entropy with class numbers, in one launch. A node's inputs are the prediction, the
    labels, and the logarithms of softmax, which the gradient reads. */
@@ -48543,7 +48366,6 @@ DVTI_FN dvt_array *dvti_cross_entropy(const char *name, dvt_array *x, dvt_array 
 	dvt_scope_end(&scope);
 	return loss;
 }
-/* ==== end op_cross_entropy.c ==== */
 /* ==== begin src/4_ops/op_create.c ==== */
 /* Creation of arrays: uninitialized, constant, evenly spaced, or from host memory. */
 #ifdef DEVTENSOR_LINES
@@ -48784,7 +48606,6 @@ DVT_API dvt_status dvt_set_from_host(dvt_array *x, const void *src, int64_t byte
 		dvti_written(x);
 	return status;
 }
-/* ==== end op_create.c ==== */
 /* ==== begin src/4_ops/op_index.c ==== */
 /* Joining, splitting and indexing. A node's attr.i[0] is the axis, not negative, of concat, take,
    take_add, take_along and take_along_add. The last four have the inputs (array, index); the index
@@ -49265,7 +49086,6 @@ DVT_API dvt_array *dvt_one_hot(dvt_array *indices, int64_t depth, dvt_dtype dtyp
 	dvt_scope_end(&scope);
 	return out;
 }
-/* ==== end op_index.c ==== */
 /* ==== begin src/4_ops/op_view.c ==== */
 /* Views: new shapes and strides on the same memory. */
 #ifdef DEVTENSOR_LINES
@@ -49652,7 +49472,6 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 	out = dvti_view_new("dvt_broadcast_to", x, shape, view.stride, x->offset);
 	return dvti_finish(out, DVTI_OP_broadcast_to, "dvt_broadcast_to", &x, 1, NULL);
 }
-/* ==== end op_view.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -49667,7 +49486,6 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
 /* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
    gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
@@ -49686,7 +49504,6 @@ DVT_API dvt_array *dvt_broadcast_to(dvt_array *x, dvt_shape shape) {
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end level_size.inl ==== */
 /* ==== begin src/4_ops/op_activations.c ==== */
 /* Activations that are composed of recorded operations. float16 and bfloat16 are computed in
    float32 and rounded once. relu, sigmoid, tanh, softplus and gelu are rows of the table of
@@ -49853,7 +49670,6 @@ DVT_API dvt_array *dvt_glu(dvt_array *x, int axis) {
 DVT_API dvt_array *dvt_swiglu(dvt_array *x, int axis) {
 	return dvti_glu("dvt_swiglu", x, axis, true);
 }
-/* ==== end op_activations.c ==== */
 /* ==== begin src/4_ops/op_conv.c ==== */
 /* Convolution: parameters, shapes, and the recorded operation. Its two gradients are operations
    too. One axis is a height of 1. Pooling is in op_pool.c. */
@@ -50170,7 +49986,6 @@ DVTI_FN dvt_array *dvti_conv2d_weight(dvt_array *x, dvt_array *g, dvt_shape w_sh
 		return NULL;
 	return dvti_conv2d_ready("dvt_conv2d", DVTI_OP_conv2d_weight, in, 2, w_shape, attr, false);
 }
-/* ==== end op_conv.c ==== */
 /* ==== begin src/4_ops/op_conv_transpose.c ==== */
 /* Transposed convolution: the gradient of a convolution to its data, as an operation of its own.
    Its x plays the gradient, so conv2d_data and its gradients compute everything. */
@@ -50312,7 +50127,6 @@ DVT_API dvt_array *dvt_conv1d_transpose(dvt_array *x, dvt_array *w, dvt_array *b
 			   ? dvti_deconv(1, x, w, bias, &options, output_padding)
 			   : NULL;
 }
-/* ==== end op_conv_transpose.c ==== */
 /* ==== begin src/4_ops/dvt_signature.c ==== */
 /* Reads the parameter list of a CUDA kernel from its source, to compare a call with it. This is no
    parser of C++: it knows comments, strings and brackets, and gives up where it could be wrong. */
@@ -50557,7 +50371,6 @@ DVTI_FN void dvti_signature_read(const char *source, const char *name, dvti_sign
 			global = false;
 	}
 }
-/* ==== end dvt_signature.c ==== */
 /* ==== begin src/4_ops/op_kernel.c ==== */
 /* Kernels of the program: the object, the checks of a call, and the launch with a grid. */
 #ifdef DEVTENSOR_LINES
@@ -51022,7 +50835,6 @@ DVT_API dvt_status dvt_kernel_launch(dvt_kernel *kernel, dvt_shape grid, dvt_sha
 			dvti_written(array[k]);
 	return status;
 }
-/* ==== end op_kernel.c ==== */
 /* ==== begin src/4_ops/op_kernel_expression.c ==== */
 /* Kernels of one expression over arrays that broadcast. */
 #ifdef DEVTENSOR_LINES
@@ -51172,7 +50984,6 @@ DVT_API dvt_array *dvt_kernel_apply(dvt_kernel *kernel, const dvt_kernel_arg *ar
 	launch.n_out = 1;
 	return dvti_run(out->storage->device, &launch) == DVT_OK ? out : NULL;
 }
-/* ==== end op_kernel_expression.c ==== */
 /* ==== begin src/4_ops/op_layers.c ==== */
 /* Layers as functions. They are composed of recorded operations, so they need no gradients of their
    own. */
@@ -51422,7 +51233,6 @@ DVT_API dvt_array *dvt_batch_norm(dvt_array *x, dvt_array *gamma, dvt_array *bet
 	dvt_scope_end(&scope);
 	return y;
 }
-/* ==== end op_layers.c ==== */
 /* ==== begin src/4_ops/op_norm_launch.c ==== */
 /* Normalizations that are kernels of their own, on devices that have kernels for their gradients
    too. A node of layer_norm or batch_norm has x, gamma, beta and the statistics as inputs; without
@@ -51598,7 +51408,6 @@ DVTI_FN bool dvti_norm_gradients(const char *name, dvti_op op, const dvti_node *
 	launch.i[0] = attr->i[0];
 	return dvti_run(x->storage->device, &launch) == DVT_OK;
 }
-/* ==== end op_norm_launch.c ==== */
 /* ==== begin src/4_ops/op_norms.c ==== */
 /* Normalization over axes of each sample: LayerNorm, RMSNorm, GroupNorm, InstanceNorm. Sums of
    squares exceed float16's range at deviations of 256, so 16-bit floats are computed in float32 and
@@ -51775,7 +51584,6 @@ DVT_API dvt_array *dvt_instance_norm(dvt_array *x, dvt_array *gamma, dvt_array *
 									 double epsilon) {
 	return dvti_group_norm("dvt_instance_norm", x, 0, gamma, beta, epsilon);
 }
-/* ==== end op_norms.c ==== */
 /* ==== begin src/4_ops/op_pool.c ==== */
 /* Pooling: parameters, shapes, and the recorded operations, which are each other's gradients.
    Windows are clipped to x: padding is never the maximum, and counts in a mean only on request. */
@@ -52040,7 +51848,6 @@ DVTI_FN dvt_array *dvti_max_pool2d_data(dvt_array *g, dvt_array *x, const dvti_a
 DVTI_FN dvt_array *dvti_max_pool2d_pick(dvt_array *v, dvt_array *x, const dvti_attr *attr) {
 	return dvti_max_pool2d_pair(DVTI_OP_max_pool2d_pick, v, x, attr);
 }
-/* ==== end op_pool.c ==== */
 /* ==== begin src/4_ops/op_prewarm.c ==== */
 /* Prewarming compiles kernels before a program waits for them. It runs small operations on the
    device, those that networks in float32 consist of. The backend decides which GPU programs they
@@ -52270,7 +52077,6 @@ DVT_API dvt_status dvt_prewarm(dvt_ctx ctx) {
 	dvti_device_end(device);
 	return status;
 }
-/* ==== end op_prewarm.c ==== */
 /* ==== begin src/4_ops/op_random.c ==== */
 /* Random arrays: the distributions, drawn from the streams of contexts or from explicit keys, and
    the functions that make keys. */
@@ -52492,7 +52298,6 @@ DVT_API dvt_key dvt_key_fold_in(dvt_key key, uint32_t number) {
 	dvti_threefry2x32(key.word, counter, result.word);
 	return result;
 }
-/* ==== end op_random.c ==== */
 /* ==== begin src/4_ops/op_resize.c ==== */
 /* Up-sampling and adaptive pooling of images, composed of recorded operations. Both work along one
    axis after the other. Positions are computed on the context of x, so nothing is copied. */
@@ -52663,7 +52468,6 @@ DVT_API dvt_array *dvt_adaptive_avg_pool2d(dvt_array *x, int64_t height, int64_t
 	dvt_scope_end(&scope);
 	return y;
 }
-/* ==== end op_resize.c ==== */
 /* ==== begin src/4_ops/op_scan.c ==== */
 /* Cumulative sums along an axis. A node's attr.i[0] is the axis, not negative; i[1] is
    `backwards`. */
@@ -52727,7 +52531,6 @@ DVT_API dvt_array *dvt_cumsum(dvt_array *x, int axis) {
 		return NULL;
 	return dvti_cumsum(x, axis, false);
 }
-/* ==== end op_scan.c ==== */
 /* ==== begin src/4_ops/op_sort.c ==== */
 /* Sorting along an axis, and the first k elements. When a gradient will be needed, a sorted array
    is recorded as its elements taken by index. So sort has no gradient of its own. topk always does
@@ -52840,7 +52643,6 @@ DVT_API dvt_array *dvt_topk(dvt_array *x, int64_t k, int axis, dvt_extreme extre
 	dvt_scope_end(&scope);
 	return out;
 }
-/* ==== end op_sort.c ==== */
 /* ==== begin src/5_grad/dvt_attach.c ==== */
 /* Attached gradients: attaching, reading, clearing, and writing them after a backward pass. Also
    detach and stop_gradient, which end gradients. */
@@ -53043,7 +52845,6 @@ DVT_API dvt_array *dvt_detach(dvt_array *x) {
 	const char *name = "dvt_detach";
 	return dvti_check(name, &x, 1) ? dvti_view_new(name, x, x->shape, x->stride, x->offset) : NULL;
 }
-/* ==== end dvt_attach.c ==== */
 /* ==== begin src/5_grad/dvt_backward.c ==== */
 /* The backward pass: heads, the sweep from the last recorded operation to the first, and its two
    public forms. Attached gradients change at the very end or not at all. The graph is released only
@@ -53480,7 +53281,6 @@ DVT_API dvt_status dvt_gradients(dvt_array *const *heads, dvt_array *const *head
 	dvt_record_end(&guard);
 	return status;
 }
-/* ==== end dvt_backward.c ==== */
 /* ==== begin src/5_grad/dvt_grad_watch.c ==== */
 /* Reports each leaf's gradient as soon as a backward pass has it complete: when the last operation
    that reads the leaf has passed its gradient on. Training by several processes sends it then. */
@@ -53523,7 +53323,6 @@ DVTI_FN bool dvti_watch_step(dvti_graph *graph, size_t at) {
 	}
 	return good;
 }
-/* ==== end dvt_grad_watch.c ==== */
 /* ==== begin src/5_grad/dvt_graph.c ==== */
 /* The graph that produced the heads: its nodes and leaves, their order, and the gradients gathered
    at each. Nothing is written into nodes. A failing pass therefore leaves no trace, and two threads
@@ -53778,7 +53577,6 @@ DVTI_FN bool dvti_slot_add(dvti_slot *slot, dvt_array *part) {
 	dvti_disown(part);
 	return sum != NULL;
 }
-/* ==== end dvt_graph.c ==== */
 /* ==== begin src/5_grad/grad_conv.c ==== */
 /* Gradients of convolution and pooling. A convolution is linear in its data and in its weights, and
    so are its two gradients: the three operations are each other's gradients. Pooling is linear once
@@ -53840,7 +53638,6 @@ DVTI_FN void dvti_grad_conv(dvti_grad_call *call) {
 		call->out[0] = dvti_avg_pool2d(g, attr);
 	}
 }
-/* ==== end grad_conv.c ==== */
 /* ==== begin src/5_grad/grad_elementwise.c ==== */
 /* Gradients of elementwise operations, and helpers of all gradient functions. The table's rows hold
    the gradients of their operations as text. This file has the functions that the texts name, and
@@ -54115,7 +53912,6 @@ DVTI_FN void dvti_grad_elementwise(dvti_grad_call *call) {
 	else
 		dvti_grad_row(call);
 }
-/* ==== end grad_elementwise.c ==== */
 /* ==== begin src/5_grad/grad_matmul.c ==== */
 /* Gradients of matrix products. With C = A B: dA = G B^T and dB = A^T G. Transposed operands move
    the transposes. Batch axes that were broadcast are summed afterwards. */
@@ -54161,7 +53957,6 @@ DVTI_FN void dvti_grad_matmul(dvti_grad_call *call) {
 	if (call->need[1])
 		call->out[1] = dvti_grad_matmul_b(call->g, a, b, ta, tb);
 }
-/* ==== end grad_matmul.c ==== */
 /* ==== begin src/5_grad/grad_norms.c ==== */
 /* Gradients of the normalizations that are kernels of their own. A recorded backward pass computes
    them by operations, which have gradients themselves. */
@@ -54261,7 +54056,6 @@ DVTI_FN void dvti_grad_batch_norm(dvti_grad_call *call) {
 	t.gamma = call->in[attr->i[1]];
 	dvti_norm_recorded(call, &t);
 }
-/* ==== end grad_norms.c ==== */
 /* ==== begin src/5_grad/grad_reduce.c ==== */
 /* Gradients of reductions, cumulative sums and softmax. Reduced arrays first get their axes back
    with extent 1; everything else is broadcasting. */
@@ -54485,7 +54279,6 @@ DVTI_FN void dvti_grad_scan(dvti_grad_call *call) {
 	const dvti_attr *attr = &call->node->attr;
 	call->out[0] = dvti_cumsum(call->g, (int)attr->i[0], !attr->i[1]);
 }
-/* ==== end grad_reduce.c ==== */
 /* ==== begin src/5_grad/grad_view.c ==== */
 /* Gradients of views, joining and indexing. A view's gradient is the inverse view. Taking and
    adding by index are each other's gradients. */
@@ -54572,7 +54365,6 @@ DVTI_FN void dvti_grad_index(dvti_grad_call *call) {
 		call->out[0] = dvt_take_along_axis(g, index, axis);
 	}
 }
-/* ==== end grad_view.c ==== */
 /* ==== begin src/5_io/dvt_array_list.c ==== */
 /* Lists of named arrays and metadata, as files of parameters hold them. */
 #ifdef DEVTENSOR_LINES
@@ -54842,7 +54634,6 @@ DVT_API const char *dvt_array_list_metadata_at(const dvt_array_list *list, int i
 		*key = there ? list->metadata[2 * i] : NULL;
 	return there ? list->metadata[2 * i + 1] : NULL;
 }
-/* ==== end dvt_array_list.c ==== */
 /* ==== begin src/5_io/dvt_arrays.c ==== */
 /* The formats of lists of arrays. Files are recognized by their first bytes, and written by the
    extension of their name, in small or capital letters. */
@@ -55014,7 +54805,6 @@ DVT_API dvt_status dvt_save_arrays(const char *path, dvt_array *const *arrays,
 						 path);
 	return format->saves("dvt_save_arrays", path, arrays, names, n);
 }
-/* ==== end dvt_arrays.c ==== */
 /* ==== begin src/5_io/dvt_big.c ==== */
 /* Big integers of a fixed size, for exact conversions between binary and decimal numbers. */
 #ifdef DEVTENSOR_LINES
@@ -55111,7 +54901,6 @@ DVTI_FN void dvti_big_subtract(dvti_big *x, const dvti_big *y) {
 	while (x->n && !x->word[x->n - 1])
 		x->n--;
 }
-/* ==== end dvt_big.c ==== */
 /* ==== begin src/5_io/dvt_bytes.c ==== */
 /* Whole files as arrays of bytes, for text and for formats of the program's own. */
 #ifdef DEVTENSOR_LINES
@@ -55181,7 +54970,6 @@ DVT_API dvt_status dvt_save_bytes(const char *path, dvt_array *x) {
 	dvt_scope_end(&scope);
 	return status;
 }
-/* ==== end dvt_bytes.c ==== */
 /* ==== begin src/5_io/dvt_dlpack.c ==== */
 /* DLPack 1.1 in both directions: https://dmlc.github.io/dlpack. A tensor of another library is read
    and written by memcpy only, because a program may define its type by <dlpack/dlpack.h>. */
@@ -55594,7 +55382,6 @@ DVT_API dvt_dl_versioned *dvt_to_dlpack_versioned(dvt_array *x, dvt_dl_copy copy
 	memcpy(out, &managed, sizeof managed);
 	return (dvt_dl_versioned *)out;
 }
-/* ==== end dvt_dlpack.c ==== */
 /* ==== begin src/5_io/dvt_files.c ==== */
 /* Files that appear only when they are complete. Output goes to a temporary file in the same
    directory. It is synced to disk before it replaces the old file. It gets the old file's mode and,
@@ -55924,7 +55711,6 @@ DVTI_FN bool dvti_live_close(int fd) {
 	return dvti_fd_close(fd);
 }
 #endif
-/* ==== end dvt_files.c ==== */
 /* ==== begin src/5_io/dvt_histogram.c ==== */
 /* Histograms of arrays as numbers and text. NaN and infinities are counted, but are in no bin. */
 #ifdef DEVTENSOR_LINES
@@ -56082,7 +55868,6 @@ DVT_API dvt_status dvt_print_histogram(dvt_array *x, int bins) {
 	}
 	return status;
 }
-/* ==== end dvt_histogram.c ==== */
 /* ==== begin src/5_io/dvt_idx.c ==== */
 /* IDX, the format of MNIST: 0, 0, type, number of axes; extents; elements; all big-endian. Plain or
    gzip, detected by content. */
@@ -56244,7 +56029,6 @@ DVT_API dvt_status dvt_save_idx(const char *path, dvt_array *x) {
 	dvt_scope_end(&scope);
 	return status;
 }
-/* ==== end dvt_idx.c ==== */
 /* ==== begin src/5_io/dvt_image_grid.c ==== */
 /* A grid of images as one image. Each image fills the lower right part of a cell of a padded array;
    one transpose brings rows of cells together:
@@ -56329,7 +56113,6 @@ DVT_API dvt_array *dvt_image_grid(dvt_array *images, int64_t columns, int64_t pa
 	dvt_record_end(&record);
 	return x;
 }
-/* ==== end dvt_image_grid.c ==== */
 /* ==== begin src/5_io/dvt_mapped.c ==== */
 /* Arrays on the pages of files: sources that read from a mapping, and elements that stay in it. */
 #ifdef DEVTENSOR_LINES
@@ -56432,7 +56215,6 @@ DVT_API dvt_array *dvt_map_npy(const char *path, dvt_ctx ctx) {
 DVT_API dvt_array *dvt_map_bytes(const char *path, dvt_ctx ctx) {
 	return dvti_array_map("dvt_map_bytes", path, ctx, dvti_bytes_read);
 }
-/* ==== end dvt_mapped.c ==== */
 /* ==== begin src/5_io/dvt_npy.c ==== */
 /* NumPy's .npy format: a magic number, a version, a Python dictionary with exactly three keys, and
    the elements. Pickled objects are refused with a message. The writer produces the same bytes as
@@ -56746,7 +56528,6 @@ DVT_API dvt_status dvt_save_npy(const char *path, dvt_array *x) {
 
 #undef DVTI_NPY_HEADER
 #undef DVTI_NPY_GROWTH
-/* ==== end dvt_npy.c ==== */
 /* ==== begin src/5_io/dvt_params.c ==== */
 /* Apache MXNet's .params format: a list of arrays, each with version, shape and dtype, and then
    their names. Sizes are checked against the remaining bytes before anything is allocated. The
@@ -57014,7 +56795,6 @@ DVT_API dvt_status dvt_save_params(const char *path, dvt_array *const *arrays,
 #undef DVTI_PARAMS_V1
 #undef DVTI_PARAMS_V2
 #undef DVTI_PARAMS_V3
-/* ==== end dvt_params.c ==== */
 /* ==== begin src/5_io/dvt_source.c ==== */
 /* Buffered sources of bytes for every format: from memory, from a file or a part of one by a buffer
    of 64 KiB, or decompressed (dvt_unpack.c). A source knows an upper bound of the remaining bytes.
@@ -57362,7 +57142,6 @@ DVTI_FN const char *dvti_source_size_text(dvti_source *in, int64_t taken, int64_
 }
 
 #undef DVTI_SOURCE_HISTORY
-/* ==== end dvt_source.c ==== */
 /* ==== begin src/5_io/dvt_stored.c ==== */
 /* Converts between the elements of files and the memory of arrays. */
 #ifdef DEVTENSOR_LINES
@@ -57648,7 +57427,6 @@ DVTI_FN dvt_array *dvti_stored_host_in(const char *function, dvt_array *x, dvt_d
 						dvt_size(host));
 	return host;
 }
-/* ==== end dvt_stored.c ==== */
 /* ==== begin src/5_io/dvt_trace.c ==== */
 /* Traces of a process in the Trace Event Format of Chrome, and the table of its copies.
 
@@ -58087,7 +57865,6 @@ DVT_API void dvt_print_transfers(void) {
 #undef DVTI_TRACE_ROW
 #undef DVTI_TRACE_SECONDS
 #undef DVTI_TRACE_LINES
-/* ==== end dvt_trace.c ==== */
 /* ==== begin src/5_io/dvt_trace_text.c ==== */
 /* The text of a trace: objects of the Trace Event Format. Numbers ignore the locale. */
 #ifdef DEVTENSOR_LINES
@@ -58217,7 +57994,6 @@ DVTI_FN void dvti_trace_product(dvti_writer *out, const dvti_matrices *p) {
 	dvti_writer_text(out, "\",\"multiply_adds\":");
 	dvti_writer_int(out, p->n * p->m * p->k);
 }
-/* ==== end dvt_trace_text.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 252 "src/devtensor_spine.h"
 #endif
@@ -58362,7 +58138,6 @@ DVTI_OFF(dvt_status, DVT_ERR_NOT_BUILT, dvt_board_text,
 #undef DVTI_OFF_SAVES
 
 #endif
-/* ==== end dvt_formats_off.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 254 "src/devtensor_spine.h"
 #endif
@@ -58662,7 +58437,6 @@ DVT_API dvt_status dvt_board_histogram(dvt_board *board, const char *tag, dvt_ar
 	dvti_proto_part(&out, DVTI_BOARD_VALUE_HISTOGRAM, &message);
 	return dvti_board_add(function, board, step, &out);
 }
-/* ==== end dvt_board.c ==== */
 /* ==== begin src/5_io/dvt_cifar.c ==== */
 /* CIFAR's binary files (A. Krizhevsky, 2009). A record has 1 label byte (CIFAR-10) or 2 (CIFAR-100:
    coarse, fine), then 3072 pixels: all red ones of 32 rows, then the green and the blue ones. */
@@ -58895,7 +58669,6 @@ DVT_API dvt_status dvt_save_cifar100(const char *path, dvt_array *x, dvt_array *
 }
 
 #undef DVTI_CIFAR_SIDE
-/* ==== end dvt_cifar.c ==== */
 /* ==== begin src/5_io/dvt_crc.c ==== */
 /* Checksums of bytes: CRC-32 (gzip, zip, PNG) and Adler-32 (zlib, RFC 1950). */
 #ifdef DEVTENSOR_LINES
@@ -58956,7 +58729,6 @@ DVTI_FN uint32_t dvti_adler_more(uint32_t value, const void *bytes, size_t n) {
 	}
 	return high << 16 | low;
 }
-/* ==== end dvt_crc.c ==== */
 /* ==== begin src/5_io/dvt_csv.c ==== */
 /* Cuts comma-separated values (RFC 4180) into rows of cells. A quoted cell may contain delimiters,
    line ends and doubled quotes. Lines end in LF, CRLF or CR. Keeps one row in memory. */
@@ -59113,7 +58885,6 @@ DVTI_FN bool dvti_csv_row(dvti_csv *csv) {
 	while (dvti_csv_next(csv));
 	return !csv->in.reported;
 }
-/* ==== end dvt_csv.c ==== */
 /* ==== begin src/5_io/dvt_csv_read.c ==== */
 /* Numbers from rows of comma-separated values: a matrix, or one array per column. Every row adds
    its elements to one buffer, which doubles when it is full. So the buffer has at most twice as
@@ -59570,7 +59341,6 @@ DVT_API dvt_array_list *dvt_load_csv_columns(const char *path, const dvt_csv_opt
 }
 
 #undef DVTI_CSV_ARRAYS
-/* ==== end dvt_csv_read.c ==== */
 /* ==== begin src/5_io/dvt_csv_write.c ==== */
 /* Writes comma-separated values: the shortest digits that read back as the same elements. */
 #ifdef DEVTENSOR_LINES
@@ -59662,7 +59432,6 @@ DVT_API dvt_status dvt_save_csv(const char *path, dvt_array *x, const char *cons
 	dvt_scope_end(&scope);
 	return status;
 }
-/* ==== end dvt_csv_write.c ==== */
 /* ==== begin src/5_io/dvt_deflate.c ==== */
 /* Compresses to deflate (RFC 1951), optionally inside zlib (RFC 1950). Input is cut into blocks of
    32 KiB. Matches reach into the block before. Hash chains find them, and a match is dropped when
@@ -60135,7 +59904,6 @@ DVTI_FN int64_t dvti_deflate_end(dvti_deflater *s) {
 #undef DVTI_DEFLATE_LAZY
 #undef DVTI_DEFLATE_LONGEST
 #undef DVTI_DEFLATE_FAR
-/* ==== end dvt_deflate.c ==== */
 /* ==== begin src/5_io/dvt_gguf.c ==== */
 /* GGUF, versions 2 and 3, little-endian: "GGUF", version, numbers of tensors and metadata; pairs of
    key and value; names, extents, types and places of tensors; padding; the elements. Extents are
@@ -60455,7 +60223,6 @@ DVT_API dvt_array_list *dvt_read_gguf(const void *data, size_t bytes, dvt_ctx ct
 }
 
 #undef DVTI_GGUF_DEPTH
-/* ==== end dvt_gguf.c ==== */
 /* ==== begin src/5_io/dvt_gguf_write.c ==== */
 /* Writes GGUF, version 3, little-endian; dvt_gguf.c has the layout. Limits are those of the readers
    in ggml-org/ggml: 4 axes, names of 63 bytes. */
@@ -60618,7 +60385,6 @@ DVT_API dvt_status dvt_save_gguf(const char *path, dvt_array *const *arrays,
 
 #undef DVTI_GGUF_AXES
 #undef DVTI_GGUF_NAME
-/* ==== end dvt_gguf_write.c ==== */
 /* ==== begin src/5_io/dvt_image.c ==== */
 /* Reads and writes images as arrays (height, width, channels). The format is found by content when
    reading and by the path's extension when writing. */
@@ -60813,7 +60579,6 @@ DVTI_FN dvt_status dvti_image_encode(const char *function, dvt_array *x, dvti_wr
 		return dvti_failure();
 	return out->failed ? dvti_fail_memory(function, (int64_t)out->length) : DVT_OK;
 }
-/* ==== end dvt_image.c ==== */
 /* ==== begin src/5_io/dvt_inflate.c ==== */
 /* Decodes deflate (RFC 1951). A table decodes codes of up to 11 bits; longer ones, which are rare,
    are decoded bit by bit. A fast loop runs while input and output are far from their ends; a
@@ -61291,7 +61056,6 @@ DVTI_FN bool dvti_inflate(dvti_inflater *s, bool *ended) {
 
 #undef DVTI_MAX_CODE
 #undef DVTI_LOOKUP_BITS
-/* ==== end dvt_inflate.c ==== */
 /* ==== begin src/5_io/dvt_json.c ==== */
 /* JSON texts from untrusted sources (RFC 8259), read by a cursor. Memory holds only the latest
    string or number. Strings are checked as UTF-8, and their escapes are replaced. Values nest 32
@@ -61638,7 +61402,6 @@ DVTI_FN void dvti_json_write(dvti_writer *writer, const char *text) {
 }
 
 #undef DVTI_JSON_DEPTH
-/* ==== end dvt_json.c ==== */
 /* ==== begin src/5_io/dvt_netpbm.c ==== */
 /* Netpbm's PGM and PPM images: P2 and P3 in decimal, P5 and P6 in bytes. A header of words (magic
    number, width, height, largest value) with comments, then the samples, row by row. */
@@ -61810,7 +61573,6 @@ DVTI_FN bool dvti_netpbm_write(dvti_file_out *out, const dvti_image *image) {
 	dvti_free(row);
 	return true;
 }
-/* ==== end dvt_netpbm.c ==== */
 /* ==== begin src/5_io/dvt_npz.c ==== */
 /* NumPy's .npz: a zip archive of .npy members. The writer produces one pass of bytes, so that it
    can also write to pipes: a stored member has its CRC in its header, and a deflated one in a data
@@ -62193,7 +61955,6 @@ DVT_API dvt_status dvt_save_npz_compressed(const char *path, dvt_array *const *a
 #undef DVTI_NPZ_LARGE
 #undef DVTI_NPZ_DAY
 #undef DVTI_NPZ_PAD
-/* ==== end dvt_npz.c ==== */
 /* ==== begin src/5_io/dvt_number_parse.c ==== */
 /* Reads decimal numbers: the nearest value of any dtype, ties to even. Computes with integers only,
    so neither the locale nor the rounding mode matters. Up to 19 digits times 10^-27 to 10^27 need
@@ -62529,7 +62290,6 @@ DVTI_FN dvti_parsed dvti_number_parse(const char *text, size_t n, char point, dv
 #undef DVTI_DECIMAL_HIGH
 #undef DVTI_SHORT_DIGITS
 #undef DVTI_SHORT_POWER
-/* ==== end dvt_number_parse.c ==== */
 /* ==== begin src/5_io/dvt_png.c ==== */
 /* Reads PNG: all color types and depths, palettes, transparency, Adam7 interlacing. CRCs, the
    Adler-32 and the order of chunks are checked. Rows are decoded into the array as they are
@@ -62975,7 +62735,6 @@ DVTI_FN dvt_array *dvti_png_read(dvti_source *in, dvt_ctx ctx) {
 #undef DVTI_PNG_PALETTE
 #undef DVTI_PNG_GRAY_ALPHA
 #undef DVTI_PNG_RGB_ALPHA
-/* ==== end dvt_png.c ==== */
 /* ==== begin src/5_io/dvt_png_write.c ==== */
 /* Writes PNG: gray or RGB, with or without alpha, of 8 or 16 bits. Every row gets the filter whose
    result has the smallest sum of absolute values, which the PNG specification suggests. */
@@ -63082,7 +62841,6 @@ DVTI_FN bool dvti_png_write(dvti_file_out *file, const dvti_image *image) {
 	dvti_free(space);
 	return deflater != NULL;
 }
-/* ==== end dvt_png_write.c ==== */
 /* ==== begin src/5_io/dvt_safetensors.c ==== */
 /* safetensors: 8 bytes with the length of a JSON header, the header, the elements of all tensors.
 
@@ -63509,7 +63267,6 @@ DVTI_FN dvt_status dvti_safetensors_save_list(const char *function, const char *
 #endif
 
 #undef DVTI_SAFETENSORS_METADATA
-/* ==== end dvt_safetensors.c ==== */
 /* ==== begin src/5_io/dvt_shards.c ==== */
 /* Models in several safetensors files ("shards"). An index next to them says which shard has which
    array:
@@ -63737,7 +63494,6 @@ DVTI_FN dvt_array_list *dvti_shards_list(dvti_source *in, dvt_ctx ctx) {
 	dvti_free(s.item);
 	return good ? s.list : NULL;
 }
-/* ==== end dvt_shards.c ==== */
 /* ==== begin src/5_io/dvt_shards_write.c ==== */
 /* Writes a model in several safetensors files, and the index that dvt_shards.c reads:
 
@@ -63879,7 +63635,6 @@ DVT_API dvt_status dvt_save_safetensors_shards(const char *path, dvt_array *cons
 }
 
 #undef DVTI_SHARDS_END
-/* ==== end dvt_shards_write.c ==== */
 /* ==== begin src/5_io/dvt_tensors.c ==== */
 /* Directories of tensors, as safetensors and GGUF have them. The places of all tensors are checked
    before any element is read: they fill the data without holes and without overlaps. So no byte of
@@ -64056,7 +63811,6 @@ DVTI_FN bool dvti_metadata_check(const char *function, const char *const *metada
 				  function, duplicate);
 	return !duplicate;
 }
-/* ==== end dvt_tensors.c ==== */
 /* ==== begin src/5_io/dvt_unpack.c ==== */
 /* Decompresses what wraps deflate: gzip (RFC 1952) with all optional header fields and several
    members, zlib (RFC 1950), and the members of zip archives. Verifies lengths and checksums. The
@@ -64334,7 +64088,6 @@ DVTI_FN void dvti_unpack_free(dvti_unpack *unpack) {
 		dvti_source_close(&unpack->own);
 	dvti_free(unpack);
 }
-/* ==== end dvt_unpack.c ==== */
 /* ==== begin src/5_io/dvt_zip.c ==== */
 /* Reads zip archives: the directory at the end, then members, stored or deflated. Both size forms
    (32 bits and zip64) and data descriptors are read. The directory and the local headers must
@@ -64752,7 +64505,6 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #undef DVTI_ZIP_ENCRYPTED
 #undef DVTI_ZIP_PATCHED
 #undef DVTI_ZIP_NO_32
-/* ==== end dvt_zip.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 278 "src/devtensor_spine.h"
 #endif
@@ -64771,7 +64523,6 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/level_cold.inl ==== */
 /* Begins a range of files that run rarely: drivers, printing, networks. level_end.inl ends it. GCC
    compiles them as those of level_size.inl, clang without optimization. */
@@ -64792,7 +64543,6 @@ DVTI_FN bool dvti_zip_finish(dvti_zip *zip) {
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end level_cold.inl ==== */
 /* ==== begin src/5_io/dvt_float_text.c ==== */
 /* Computes the exact decimal digits of a binary float with big integers. Generates digits after
    Steele and White ("How to print floating-point numbers accurately", 1990), with the scaling of
@@ -65049,7 +64799,6 @@ DVTI_FN int dvti_number_text(char *buffer, const dvti_float *x, const dvti_numbe
 }
 
 #undef DVTI_DIGITS
-/* ==== end dvt_float_text.c ==== */
 /* ==== begin src/5_io/dvt_print.c ==== */
 /* Formats arrays as text: brackets, line breaks and summaries by NumPy's rules, and the text that
    each style adds around them. Copies only the printed elements from the array's context. */
@@ -65516,7 +65265,6 @@ DVT_API dvt_status dvt_print_file(void *file, dvt_array *x) {
 		return dvti_null("dvt_print_file", "file");
 	return dvti_print_to("dvt_print_file", (FILE *)file, x);
 }
-/* ==== end dvt_print.c ==== */
 /* ==== begin src/5_io/dvt_print_element.c ==== */
 /* Formats the elements of one array in one common format. The format follows the rules of NumPy
    (arrayprint of NumPy 1.24) or PyTorch. Brackets and lines are the caller's. */
@@ -65791,7 +65539,6 @@ DVTI_FN dvti_element_format dvti_element_plan(const dvti_print_rules *rules, dvt
 	}
 	return format;
 }
-/* ==== end dvt_print_element.c ==== */
 /* ==== begin src/5_io/dvt_writer.c ==== */
 /* Growing byte buffers, to which printing and the file writers append text and integers. */
 #ifdef DEVTENSOR_LINES
@@ -65847,7 +65594,6 @@ DVTI_FN void dvti_writer_le(dvti_writer *writer, uint64_t value, int bytes) {
 		raw[i] = (unsigned char)(value >> 8 * i);
 	dvti_writer_bytes(writer, raw, (size_t)bytes);
 }
-/* ==== end dvt_writer.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 285 "src/devtensor_spine.h"
 #endif
@@ -65984,7 +65730,6 @@ DVT_API dvt_block *dvt_nn_prelu(int64_t channels) {
 		return dvti_block_discard(block);
 	return block;
 }
-/* ==== end block_activation.c ==== */
 /* ==== begin src/6_nn/block_basic.c ==== */
 /* Sequential, Dense, Flatten, Dropout, Embedding. Each is a block like those that users
    write, with its settings as the user pointer. */
@@ -66252,7 +65997,6 @@ DVT_API dvt_block *dvt_nn_embedding(int64_t count, int64_t units) {
 		return dvti_block_discard(block);
 	return block;
 }
-/* ==== end block_basic.c ==== */
 /* ==== begin src/6_nn/block_conv.c ==== */
 /* Conv1D, Conv2D and their transposes: one block with different settings, which are checked once,
    when it is made. Printing and computing resolve pairs with the same functions, dvti_pair and
@@ -66546,7 +66290,6 @@ DVT_API dvt_block *dvt_nn_conv1d_transpose(int64_t channels, int kernel, int str
 }
 
 #undef DVTI_CONV_BLOCK_FIELDS
-/* ==== end block_conv.c ==== */
 /* ==== begin src/6_nn/block_norm.c ==== */
 /* BatchNorm, LayerNorm, RMSNorm, GroupNorm, InstanceNorm. */
 #ifdef DEVTENSOR_LINES
@@ -66868,7 +66611,6 @@ DVT_API dvt_block *dvt_nn_instance_norm(bool scale) {
 	return dvti_norm_block_make("dvt_nn_instance_norm", "InstanceNorm", "instancenorm", 0, 1e-5,
 								!scale);
 }
-/* ==== end block_norm.c ==== */
 /* ==== begin src/6_nn/block_pool.c ==== */
 /* Pooling and resizing. Settings are checked once, when the block is made. */
 #ifdef DEVTENSOR_LINES
@@ -67096,7 +66838,6 @@ DVT_API dvt_block *dvt_nn_upsample2d_with(const dvt_upsample2d_options *p) {
 	dvti_null("dvt_nn_upsample2d_with", "p");
 	return NULL;
 }
-/* ==== end block_pool.c ==== */
 /* ==== begin src/6_nn/block_recurrent.c ==== */
 /* RNN, LSTM and GRU. One product computes i2h of all time steps, before the steps are visited. */
 #ifdef DEVTENSOR_LINES
@@ -67539,7 +67280,6 @@ DVT_API dvt_block *dvt_nn_lstm(int64_t hidden_size) {
 DVT_API dvt_block *dvt_nn_gru(int64_t hidden_size) {
 	return dvti_recurrent_of(DVTI_CELL_GRU, hidden_size);
 }
-/* ==== end block_recurrent.c ==== */
 /* ==== begin src/6_nn/dvt_attention.c ==== */
 /* Scaled dot-product attention, composed of recorded operations. */
 #ifdef DEVTENSOR_LINES
@@ -67670,7 +67410,6 @@ DVT_API dvt_array *dvt_attention(dvt_array *q, dvt_array *k, dvt_array *v, dvt_a
 	dvt_scope_end(&scope);
 	return y;
 }
-/* ==== end dvt_attention.c ==== */
 /* ==== begin src/6_nn/dvt_block.c ==== */
 /* Blocks: creation, children, parameters, forward. The computations of the library's blocks are in
    block_*.c. */
@@ -68172,7 +67911,6 @@ DVT_API dvt_array *dvt_block_forward(dvt_block *net, dvt_array *x) {
 	dvti_null("dvt_block_forward", net ? "x" : "net");
 	return NULL;
 }
-/* ==== end dvt_block.c ==== */
 /* ==== begin src/6_nn/dvt_block_print.c ==== */
 /* Blocks as text: the form that Gluon prints, and the summary table of a forward pass. */
 #ifdef DEVTENSOR_LINES
@@ -68546,7 +68284,6 @@ DVT_API dvt_status dvt_block_measure(dvt_block *net, dvt_shape input, dvt_block_
 	dvti_summary_free(&s);
 	return status;
 }
-/* ==== end dvt_block_print.c ==== */
 /* ==== begin src/6_nn/dvt_infer_shapes.c ==== */
 /* The shapes of a net, without computing: dvt_block_infer_shapes runs forward on arrays without
    memory (2_core/dvt_meta.c), so blocks need no function of their own for it.
@@ -68874,7 +68611,6 @@ DVT_API dvt_status dvt_block_infer_shapes(dvt_block *net, dvt_shape input, dvt_d
 	return net ? dvti_infer_net(net, input, dtype, tracer, output, NULL)
 			   : dvti_null(tracer.function, "net");
 }
-/* ==== end dvt_infer_shapes.c ==== */
 /* ==== begin src/6_nn/dvt_initialize.c ==== */
 /* Initial values: the distribution of each kind, the choice for a parameter, and the time of
    drawing. */
@@ -69131,7 +68867,6 @@ DVT_API dvt_status dvt_block_initialize(dvt_block *net, dvt_init init, dvt_ctx_l
 DVT_API dvt_status dvt_block_reinitialize(dvt_block *net, dvt_init init, dvt_ctx_list ctxs) {
 	return dvti_block_initialize("dvt_block_reinitialize", net, init, ctxs, true);
 }
-/* ==== end dvt_initialize.c ==== */
 /* ==== begin src/6_nn/dvt_load_map.c ==== */
 /* Names that a map gives to the arrays of a file, for files of other libraries: pairs of a pattern
    and a name with at most one * each. */
@@ -69289,7 +69024,6 @@ DVTI_FN dvti_pair_fault dvti_map_judge(const dvti_load *load, int pair) {
 		}
 	return fault;
 }
-/* ==== end dvt_load_map.c ==== */
 /* ==== begin src/6_nn/dvt_load_match.c ==== */
 /* Matches the arrays of a file to parameters. Files of save_parameters have structural names
    ("0.weight"). Files without a dot in any name use old names ("dense0_weight",
@@ -69494,7 +69228,6 @@ DVTI_FN bool dvti_load_match(dvti_load *load, const dvt_block *net) {
 	}
 	return load->options.map ? dvti_load_match_map(load) : dvti_match_names(load);
 }
-/* ==== end dvt_load_match.c ==== */
 /* ==== begin src/6_nn/dvt_load_report.c ==== */
 /* What keeps a file from fitting a net: names that are missing in either, pairs of the map without
    effect, other shapes, other dtypes. One error tells all of it. If there is one kind of fault, the
@@ -69856,7 +69589,6 @@ DVTI_FN bool dvti_load_report(const dvti_load *load) {
 
 #undef DVTI_REPORT_LIST
 #undef DVTI_REPORT_BRIEF
-/* ==== end dvt_load_report.c ==== */
 /* ==== begin src/6_nn/dvt_loss.c ==== */
 /* Losses of values, one label for each, and their shared helpers. A loss has one value per sample
    and is composed of recorded operations. Labels lose their history, so gradients flow into the
@@ -70077,7 +69809,6 @@ DVT_API dvt_array *dvt_loss_poisson_nll(dvt_array *prediction, dvt_array *label,
 	return dvti_loss_of("dvt_loss_poisson_nll", dvti_loss_poisson_nll, prediction, label,
 						from_logits, NULL);
 }
-/* ==== end dvt_loss.c ==== */
 /* ==== begin src/6_nn/dvt_loss_classes.c ==== */
 /* Losses of classes: softmax cross-entropy and the negative log-likelihood. Labels are class
    numbers or probabilities. */
@@ -70291,7 +70022,6 @@ DVT_API dvt_array *dvt_loss_nll(dvt_array *prediction, dvt_array *label) {
 	options.from_logits = true;
 	return dvti_classes_call("dvt_loss_nll", prediction, label, &options);
 }
-/* ==== end dvt_loss_classes.c ==== */
 /* ==== begin src/6_nn/dvt_loss_embedding.c ==== */
 /* Losses of embeddings: triplet and cosine. Gradients flow into all embeddings. */
 #ifdef DEVTENSOR_LINES
@@ -70392,7 +70122,6 @@ DVT_API dvt_array *dvt_loss_cosine_embedding(dvt_array *a, dvt_array *b, dvt_arr
 	dvt_scope_end(&scope);
 	return loss;
 }
-/* ==== end dvt_loss_embedding.c ==== */
 /* ==== begin src/6_nn/dvt_match.c ==== */
 /* Regular expressions for names of parameters. They are compiled to a small program; all threads of
    the program advance together, so no pattern takes exponential time. Source: Thompson, 1968.
@@ -70805,7 +70534,6 @@ DVTI_FN bool dvti_pattern_match(dvti_pattern *p, const char *text) {
 }
 
 #undef DVTI_PAT_DEPTH
-/* ==== end dvt_match.c ==== */
 /* ==== begin src/6_nn/dvt_mixed.c ==== */
 /* Mixed precision: a net computes in 16 bits, and its parameters, gradients and files stay float32.
    The outermost forward pass of such a net is a region of its thread:
@@ -71120,7 +70848,6 @@ DVT_API dvt_mixed_precision dvt_block_mixed_precision(const dvt_block *net) {
 	}
 	return out;
 }
-/* ==== end dvt_mixed.c ==== */
 /* ==== begin src/6_nn/dvt_name.c ==== */
 /* Names of parameters: one counter per kind of block, for the whole process. */
 #ifdef DEVTENSOR_LINES
@@ -71184,7 +70911,6 @@ DVTI_FN const char *dvti_param_name(const dvt_param *p) {
 		dvti_block_name(p->block);
 	return p->name_text;
 }
-/* ==== end dvt_name.c ==== */
 /* ==== begin src/6_nn/dvt_param.c ==== */
 /* One parameter: its copies, one per context, and their gradients. Changes of several parameters at
    once are in dvt_param_plan.c. */
@@ -71618,7 +71344,6 @@ DVT_API dvt_status dvt_param_set_data(dvt_param *p, dvt_array *x) {
 	dvt_scope_end(&scope);
 	return status;
 }
-/* ==== end dvt_param.c ==== */
 /* ==== begin src/6_nn/dvt_param_list.c ==== */
 /* Collections of parameters: collected from blocks by name, and changed together or not at all. */
 #ifdef DEVTENSOR_LINES
@@ -71836,7 +71561,6 @@ DVT_API dvt_status dvt_params_zero_grad(dvt_params *params) {
 	}
 	return status;
 }
-/* ==== end dvt_param_list.c ==== */
 /* ==== begin src/6_nn/dvt_param_plan.c ==== */
 /* Changes of several parameters at once. Everything that can fail happens in plans; committing
    cannot fail. */
@@ -72018,7 +71742,6 @@ DVTI_FN void dvti_plans_commit(dvti_plan *plans, size_t n) {
 		dvti_plan_commit_locked(&plans[i]);
 	dvti_params_unlock();
 }
-/* ==== end dvt_param_plan.c ==== */
 /* ==== begin src/6_nn/dvt_rotary.c ==== */
 /* Rotary position embedding, composed of recorded operations. */
 #ifdef DEVTENSOR_LINES
@@ -72102,7 +71825,6 @@ DVT_API dvt_array *dvt_rotary(dvt_array *x, const dvt_rotary_options *options) {
 	dvt_scope_end(&scope);
 	return y;
 }
-/* ==== end dvt_rotary.c ==== */
 /* ==== begin src/6_nn/dvt_save_load.c ==== */
 /* save_parameters and load_parameters. Names in files are structural, "0.weight": the path of child
    numbers, then the short name. dvt_load_match.c and dvt_load_map.c match the names of a file to
@@ -72292,7 +72014,6 @@ DVT_API dvt_status dvt_block_load_with(dvt_block *net, const char *path,
 									   const dvt_load_options *options, dvt_ctx_list ctxs) {
 	return dvti_block_load("dvt_block_load_with", net, path, options, ctxs);
 }
-/* ==== end dvt_save_load.c ==== */
 /* ==== begin src/7_train/dvt_clip.c ==== */
 /* Clipping by the common norm of several arrays, on any contexts. Source: Pascanu, Mikolov and
    Bengio, 2013. */
@@ -72423,7 +72144,6 @@ DVT_API double dvt_clip_global_norm(dvt_array *const *arrays, int n, double max_
 	dvt_record_end(&record);
 	return norm;
 }
-/* ==== end dvt_clip.c ==== */
 /* ==== begin src/7_train/dvt_confusion.c ==== */
 /* Confusion matrices: counted where the arrays are, by one product of one-hot matrices, and drawn
    as an SVG image of colored cells. */
@@ -72613,7 +72333,6 @@ DVT_API dvt_status dvt_confusion_save(dvt_array *matrix, const char *const *name
 #undef DVTI_CONFUSION_MOST
 #undef DVTI_CONFUSION_LEFT
 #undef DVTI_CONFUSION_TOP
-/* ==== end dvt_confusion.c ==== */
 /* ==== begin src/7_train/dvt_curve.c ==== */
 /* Training curves as an SVG image: axes with round ticks, one line per series, a legend. The text
    depends on the points only: it has no dates and ignores the locale. Points with a NaN or an
@@ -72982,7 +72701,6 @@ DVT_API dvt_status dvt_curve_save(dvt_curve *curve, const char *path) {
 #undef DVTI_CURVE_TOP
 #undef DVTI_CURVE_BOTTOM
 #undef DVTI_CURVE_DOTS
-/* ==== end dvt_curve.c ==== */
 /* ==== begin src/7_train/dvt_loss_scale.c ==== */
 /* The loss scale in a step: the check of the gradients, the skipped step, and the change of the
    scale. 6_nn/dvt_mixed.c applies the scale. Source: Micikevicius et al., 2017; the rule of the
@@ -73094,7 +72812,6 @@ DVTI_FN void dvti_trainer_next_scale(const char *function, const dvt_trainer *t,
 			mixed->scale++;
 	}
 }
-/* ==== end dvt_loss_scale.c ==== */
 /* ==== begin src/7_train/dvt_metric.c ==== */
 /* Metrics: sums over batches, kept as an exact count and a float64. The comparison runs where the
    arrays are; only one number is copied to the host. Nothing is recorded. */
@@ -73339,7 +73056,6 @@ DVT_API dvt_status dvt_metric_update(dvt_metric *metric, dvt_array *labels,
 	dvt_record_end(&record);
 	return status;
 }
-/* ==== end dvt_metric.c ==== */
 /* ==== begin src/7_train/dvt_optimizer.c ==== */
 /* Optimizers: their parameters and checks, and one step of one copy of a model parameter.
    Optimizers of the table launch kernel "optimizer"; custom ones call the program's function. */
@@ -73537,7 +73253,6 @@ DVTI_FN dvt_status dvti_optimizer_custom_step(const char *function, const dvt_op
 	dvt_scope_end(&scope);
 	return status;
 }
-/* ==== end dvt_optimizer.c ==== */
 /* ==== begin src/7_train/dvt_progress.c ==== */
 /* Progress of a run on standard error: a bar that redraws itself on a terminal, occasional plain
    lines elsewhere. A pure function of state, time and width formats the line. */
@@ -73793,7 +73508,6 @@ DVT_API void dvt_progress_finish(dvt_progress *p) {
 
 #undef DVTI_PROGRESS_BAR
 #undef DVTI_PROGRESS_LINES
-/* ==== end dvt_progress.c ==== */
 /* ==== begin src/7_train/dvt_replicas.c ==== */
 /* The copies of the trained parameters: their contexts, the memory that a step needs in addition,
    and the sum of their gradients. The first context forms the sum in the order of the contexts, so
@@ -74105,7 +73819,6 @@ DVTI_FN dvt_status dvti_trainer_sum(const char *function, const dvt_trainer *t, 
 		}
 	return status;
 }
-/* ==== end dvt_replicas.c ==== */
 /* ==== begin src/7_train/dvt_schedule.c ==== */
 /* Learning-rate schedules: pure functions of a step counted from 0. Warm-up comes first; the
    schedule counts its own steps from the end of the warm-up. */
@@ -74263,7 +73976,6 @@ DVTI_FN dvt_status dvti_schedule_check(const char *function, const dvt_schedule 
 							 function, wrong)
 				 : DVT_OK;
 }
-/* ==== end dvt_schedule.c ==== */
 /* ==== begin src/7_train/dvt_split.c ==== */
 /* Splits a batch into one part per context. Source of the rule for uneven parts: NumPy's
    array_split. */
@@ -74329,7 +74041,6 @@ DVT_API dvt_status dvt_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt_array
 DVT_API dvt_status dvt_array_split_and_load(dvt_array *x, dvt_ctx_list ctxs, dvt_array **out) {
 	return dvti_split_and_load("dvt_array_split_and_load", x, ctxs, false, out);
 }
-/* ==== end dvt_split.c ==== */
 /* ==== begin src/7_train/dvt_svg.c ==== */
 /* Parts that SVG images share: numbers that ignore the locale, escaped text, lines, the file. */
 #ifdef DEVTENSOR_LINES
@@ -74446,7 +74157,6 @@ DVTI_FN dvt_status dvti_svg_save(const char *function, const char *path, dvti_wr
 	dvti_writer_free(text);
 	return status;
 }
-/* ==== end dvt_svg.c ==== */
 /* ==== begin src/7_train/dvt_trainer.c ==== */
 /* The trainer: checks, allocations, the sum of the gradients, then the same step for every copy.
    All allocations precede the first change of a value. */
@@ -74721,7 +74431,6 @@ DVT_API double dvt_trainer_clip_global_norm(dvt_trainer *trainer, double max_nor
 	dvt_record_end(&record);
 	return norm;
 }
-/* ==== end dvt_trainer.c ==== */
 /* ==== begin src/7_train/dvt_trainer_apply.c ==== */
 /* The step of the optimizer, after all checks and allocations: the same numbers for every copy of a
    parameter. Where the backend can, one launch updates all parameters of a context that have the
@@ -74877,7 +74586,6 @@ DVTI_FN dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t,
 	t->steps += status == DVT_OK;
 	return status;
 }
-/* ==== end dvt_trainer_apply.c ==== */
 /* ==== begin src/1_base/level_end.inl ==== */
 /* Ends a range that level_plan.inl, level_size.inl or level_cold.inl began. */
 #ifdef DEVTENSOR_LINES
@@ -74892,7 +74600,6 @@ DVTI_FN dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t,
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/level_size.inl ==== */
 /* Begins a range of files that run once per call of milliseconds, or start long work on a GPU:
    gradients, files, CUDA, training. The few files that every operation on a GPU runs keep the
@@ -74911,7 +74618,6 @@ DVTI_FN dvt_status dvti_trainer_apply_all(const char *function, dvt_trainer *t,
 	"no-gcse,no-expensive-optimizations,no-ipa-cp,no-ipa-sra,no-ipa-icf,no-tree-tail-merge", \
 	"no-thread-jumps,no-schedule-insns2")
 #endif
-/* ==== end level_size.inl ==== */
 /* ==== begin src/7_train/dvt_all_reduce.c ==== */
 /* Sums the gradients over the contexts by the devices' own all-reduce, where they have one. */
 #ifdef DEVTENSOR_LINES
@@ -74971,7 +74677,6 @@ DVTI_FN bool dvti_trainer_all_reduce(const char *function, const dvt_trainer *t,
 	dvti_free(part);
 	return fits;
 }
-/* ==== end dvt_all_reduce.c ==== */
 /* ==== begin src/7_train/dvt_batch.c ==== */
 /* Makes one batch from numbered samples, on cpu(0). Two methods give the same bits. Samples that
    are rows of an array, or pixels that a table maps to floats, are written straight into the batch.
@@ -75247,7 +74952,6 @@ DVTI_FN bool dvti_batch_make(const char *function, const dvti_batcher *batcher,
 }
 
 #undef DVTI_TABLE_CHANNELS
-/* ==== end dvt_batch.c ==== */
 /* ==== begin src/7_train/dvt_bucket_pack.c ==== */
 /* The part of buckets (dvt_buckets.c) that needs no other rank: packing, the sum over the contexts
    of this process, and whether the gradients are still those that were packed.
@@ -75512,7 +75216,6 @@ DVTI_FN dvt_status dvti_buckets_compare(const char *function, const dvt_trainer 
 	return *same ? dvti_buckets_await_checks(function, t->buckets, same) : DVT_OK;
 }
 #endif
-/* ==== end dvt_bucket_pack.c ==== */
 /* ==== begin src/7_train/dvt_bucket_send.c ==== */
 /* The two ways of a bucket (dvt_buckets.c) to the other ranks.
 
@@ -75737,7 +75440,6 @@ DVTI_FN const dvti_bucket_transport *dvti_bucket_devices(void) {
 	return &transport;
 }
 #endif
-/* ==== end dvt_bucket_send.c ==== */
 /* ==== begin src/7_train/dvt_bucket_step.c ==== */
 /* The step of a trainer with buckets (dvt_buckets.c): whether the sums are valid, the rest of them,
    and the plan of the next backward passes. All ranks use the plan of rank 0. It has the order in
@@ -76055,7 +75757,6 @@ DVTI_FN dvt_status dvti_buckets_plan(const char *function, dvt_trainer *t, dvti_
 #undef DVTI_BUCKET_MISSES
 #undef DVTI_BUCKET_PLANS
 #endif
-/* ==== end dvt_bucket_step.c ==== */
 /* ==== begin src/7_train/dvt_bucket_turn.c ==== */
 /* The order in which buckets start (dvt_buckets.c): that of rank 0, on all ranks.
 
@@ -76254,7 +75955,6 @@ DVTI_FN dvt_status dvti_turns_end(const char *function) {
 
 #undef DVTI_TURN_TAG
 #endif
-/* ==== end dvt_bucket_turn.c ==== */
 /* ==== begin src/7_train/dvt_buckets.c ==== */
 /* Sums over ranks while backward runs. Gradients are grouped into buckets, in the order in which
    backward completes them. A bucket goes through four stages; each backward pass moves all buckets
@@ -76647,7 +76347,6 @@ DVTI_FN dvt_status dvti_buckets_end(const char *function) {
 	return DVT_OK;
 }
 #endif
-/* ==== end dvt_buckets.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 333 "src/devtensor_spine.h"
 #endif
@@ -76688,7 +76387,6 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 	return dvti_no_checkpoints("dvt_checkpoint_keep_best");
 }
 #endif
-/* ==== end dvt_checkpoint_off.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 335 "src/devtensor_spine.h"
 #endif
@@ -77005,7 +76703,6 @@ DVT_API dvt_status dvt_checkpoint_load(dvt_checkpoint *c, const char *path) {
 	return status;
 }
 #endif
-/* ==== end dvt_checkpoint.c ==== */
 /* ==== begin src/7_train/dvt_checkpoint_folder.c ==== */
 /* Directories of checkpoints: the newest complete one, and the best few. */
 #ifdef DEVTENSOR_LINES
@@ -77249,7 +76946,6 @@ DVT_API dvt_status dvt_checkpoint_keep_best(const dvt_checkpoint *c, const char 
 #undef DVTI_CHECKPOINT_STEM
 #undef DVTI_CHECKPOINT_END
 #endif
-/* ==== end dvt_checkpoint_folder.c ==== */
 /* ==== begin src/7_train/dvt_checkpoint_restore.c ==== */
 /* Restoring a run from the arrays of a checkpoint. First everything is compared, and one error
    lists all differences. Then everything is allocated and copied. Then all objects change. */
@@ -77750,7 +77446,6 @@ DVTI_FN dvt_status dvti_checkpoint_restore(const char *function, dvt_checkpoint 
 	return status;
 }
 #endif
-/* ==== end dvt_checkpoint_restore.c ==== */
 /* ==== begin src/7_train/dvt_checkpoint_text.c ==== */
 /* Numbers and settings of checkpoints as text, with the shortest digits that read back as the same
    number, in any locale. Settings are compared as text. */
@@ -77904,7 +77599,6 @@ DVTI_FN const char *dvti_loader_setting(const dvt_loader *loader, int i,
 	return i == DVTI_LENGTH(setting) ? "loader.samples" : NULL;
 }
 #endif
-/* ==== end dvt_checkpoint_text.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 340 "src/devtensor_spine.h"
 #endif
@@ -78208,7 +77902,6 @@ DVT_API dvt_dataset *dvt_dataset_fashion_mnist(const char *folder, dvt_dataset_p
 DVT_API dvt_dataset *dvt_dataset_mnist(const char *folder, dvt_dataset_part part) {
 	return dvti_dataset_find("dvt_dataset_mnist", folder, "mnist-", part);
 }
-/* ==== end dvt_dataset.c ==== */
 /* ==== begin src/7_train/dvt_dataset_cifar.c ==== */
 /* CIFAR-10 and CIFAR-100 from the directories that their archives contain. */
 #ifdef DEVTENSOR_LINES
@@ -78378,7 +78071,6 @@ DVT_API dvt_dataset *dvt_dataset_cifar100(const char *folder, dvt_dataset_part p
 #undef DVTI_CIFAR_FILES
 
 #endif
-/* ==== end dvt_dataset_cifar.c ==== */
 /* ==== begin src/7_train/dvt_dataset_split.c ==== */
 /* Splits a dataset at random, into parts for training and validation for example. */
 #ifdef DEVTENSOR_LINES
@@ -78479,7 +78171,6 @@ DVT_API dvt_status dvt_dataset_split(dvt_dataset *data, const int64_t *counts, i
 	dvti_free(numbers);
 	return status;
 }
-/* ==== end dvt_dataset_split.c ==== */
 /* ==== begin src/7_train/dvt_loader.c ==== */
 /* The loader: batches in the order of an epoch (dvt_order.c), in one part per context. Worker
    threads make batches in advance and copy their parts, into the slots of a ring. The caller takes
@@ -78986,7 +78677,6 @@ DVTI_FN const dvt_loader_desc *dvti_loader_described(const dvt_loader *loader, i
 #endif
 
 #undef DVTI_MAX_WORKERS
-/* ==== end dvt_loader.c ==== */
 /* ==== begin src/7_train/dvt_mixup.c ==== */
 /* Mixup (Zhang, Cisse, Dauphin, Lopez-Paz: mixup: Beyond empirical risk minimization. ICLR 2018):
    every sample of a batch is mixed with another one, and its labels too. */
@@ -79072,7 +78762,6 @@ DVT_API dvt_status dvt_mixup(dvt_array *x, dvt_array *y, double alpha, dvt_key k
 	dvt_scope_end(&scope);
 	return status;
 }
-/* ==== end dvt_mixup.c ==== */
 /* ==== begin src/7_train/dvt_order.c ==== */
 /* The order of the samples in the epochs of a loader. It depends only on the seed, the epoch, the
    number of samples and the batch size, so it can be continued in another process. */
@@ -79198,7 +78887,6 @@ DVTI_FN dvt_status dvti_order_seek(dvti_order *order, const char *function, dvt_
 	dvti_order_restore(order, desc, n, epochs, left);
 	return dvti_order_open(order, function, desc, n) ? DVT_OK : dvti_failure();
 }
-/* ==== end dvt_order.c ==== */
 /* ==== begin src/7_train/dvt_part_loss.c ==== */
 /* The losses of a batch that is computed by parts. */
 #ifdef DEVTENSOR_LINES
@@ -79242,7 +78930,6 @@ DVT_API double dvt_trainer_loss(const dvt_trainer *trainer) {
 		return (double)NAN;
 	return dvt_item(trainer->parts->loss) / (double)trainer->parts->loss_rows;
 }
-/* ==== end dvt_part_loss.c ==== */
 /* ==== begin src/7_train/dvt_part_tree.c ==== */
 /* The sum over the parts of a batch, by a binary tree over their numbers. Its nodes are the aligned
    blocks of 2^k parts. A context adds up the blocks that it has computed alone; a step adds up the
@@ -79349,7 +79036,6 @@ DVTI_FN bool dvti_parts_merge(const char *function, dvti_part_batch *p, int colu
 	}
 	return good;
 }
-/* ==== end dvt_part_tree.c ==== */
 /* ==== begin src/7_train/dvt_parts.c ==== */
 /* Training in parts: the loop over the parts of a batch, and the first phase of a step.
    dvt_part_tree.c has the order of the sums. */
@@ -79817,7 +79503,6 @@ DVTI_FN dvt_status dvti_parts_finish(const char *function, dvt_trainer *t) {
 }
 
 #undef DVTI_MOST_PARTS
-/* ==== end dvt_parts.c ==== */
 /* ==== begin src/7_train/dvt_distributed.c ==== */
 /* Training by several processes: the public functions, and sums over ranks. A sum is cut into one
    slice per rank. Every rank receives its slice of all sums, adds them up in the order of the tree
@@ -80236,7 +79921,6 @@ DVT_API dvt_status dvt_broadcast_ranks(dvt_array *x, int root) {
 }
 
 #undef DVTI_MOST_SUMS
-/* ==== end dvt_distributed.c ==== */
 /* ==== begin src/7_train/dvt_distributed_trainer.c ==== */
 /* What a trainer does with several processes: it gives all ranks the parameters of rank 0, checks
    that they do the same, and sums their gradients. */
@@ -80454,7 +80138,6 @@ DVTI_FN dvt_status dvti_ranks_sum(const char *function, dvt_trainer *t, bool fre
 	return DVT_OK;
 }
 #endif
-/* ==== end dvt_distributed_trainer.c ==== */
 /* ==== begin src/7_train/dvt_mpi.c ==== */
 /* The transport between processes, over MPI: point-to-point messages only. Collective functions of
    MPI add floats in an order of their own, and cannot tell which rank is late. */
@@ -80837,7 +80520,6 @@ DVTI_FN dvt_status dvti_ranks_exchange(const char *function, const dvti_message 
 
 #undef DVTI_MPI_CHUNK
 #undef DVTI_MPI_TAG
-/* ==== end dvt_mpi.c ==== */
 /* ==== begin src/7_train/dvt_rank_devices.c ==== */
 /* Sums over ranks on their GPUs, where the backend has such sums (NCCL): one GPU of each rank,
    after the sum over the contexts of the rank. Buckets are summed while backward runs
@@ -81131,7 +80813,6 @@ DVTI_FN void dvti_rank_devices_end(void) {
 
 #undef DVTI_RANK_PLACE
 #endif
-/* ==== end dvt_rank_devices.c ==== */
 /* ==== begin src/7_train/dvt_transform.c ==== */
 /* Transforms of samples before batching: pixels to floats, normalization, one-hot labels, chains,
    user functions. They consist of public operations and run on the sample's context. */
@@ -81389,7 +81070,6 @@ DVTI_FN bool dvti_transform_by_pixel(const dvt_transform *transform, bool *as_te
 		return false;
 	}
 }
-/* ==== end dvt_transform.c ==== */
 /* ==== begin src/7_train/dvt_transform_image.c ==== */
 /* Transforms of images, (height, width, channels) of uint8 pixels: crops, flips, resizing, colors.
    Crops and flips are views. Resizing and colors compute with integers, so their bits are the same
@@ -81771,7 +81451,6 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 
 #undef DVTI_IMAGE_EXTENT
 #undef DVTI_COLOR_ONE
-/* ==== end dvt_transform_image.c ==== */
 #ifdef DEVTENSOR_LINES
 #line 356 "src/devtensor_spine.h"
 #endif
@@ -81790,7 +81469,6 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #pragma GCC pop_options
 #endif
 #undef DVTI_LEVEL_PLAN
-/* ==== end level_end.inl ==== */
 /* ==== begin src/1_base/platform_end.inl ==== */
 /* Ends the implementation: restores the compiler flags and macros that dvt_platform.h and later
    pragmas changed. */
@@ -81828,7 +81506,6 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #if defined(__clang__)
 #pragma clang diagnostic pop
 #endif
-/* ==== end platform_end.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 359 "src/devtensor_spine.h"
 #endif
@@ -82364,12 +82041,10 @@ DVTI_FN dvt_array *dvti_transform_image(const dvt_transform *t, dvt_array *x) {
 #define dvt_curve_set_log(...) dvt_note_status(dvt_curve_set_log(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_curve_save(...) dvt_note_status(dvt_curve_save(__VA_ARGS__), __FILE__, __LINE__)
 #define dvt_dtype_parse(...) dvt_note_status(dvt_dtype_parse(__VA_ARGS__), __FILE__, __LINE__)
-/* ==== end dvt_call_sites.h ==== */
 #ifdef DEVTENSOR_LINES
 #line 363 "src/devtensor_spine.h"
 #endif
 #endif
-/* ==== end devtensor_spine.h ==== */
 #else /* src/3_cpu/simd/isa_target.inl, for which the header includes itself */
 #undef DVTI_SECTION
 /* ==== begin src/3_cpu/simd/isa_target.inl ==== */
@@ -83011,7 +82686,6 @@ DVTI_INLINE void V(far_angles)(V(f) x, uint32_t done, V(f) * rest, V(f) * low, V
 	*low = V(load)(lanes[2]);
 	*quarters = V(iload)(turns);
 }
-/* ==== end vec.inl ==== */
 /* ==== begin src/2_core/math/basics.inl ==== */
 /* Common definitions of the float functions in this directory. They are written in SIMD primitives
    that the including file defines. On the CPU V(f) is a vector of 16 floats (3_cpu/simd/vec.inl
@@ -83051,7 +82725,6 @@ DVTI_INLINE V(f) V(sign_bit)(V(f) a) {
 DVTI_INLINE V(f) V(within)(V(f) a, float low, float high) {
 	return V(min)(V(set)(high), V(max)(V(set)(low), a));
 }
-/* ==== end basics.inl ==== */
 /* ==== begin src/2_core/math/exp.inl ==== */
 /* exp, and functions that need only exp; see basics.inl. */
 
@@ -83240,7 +82913,6 @@ DVTI_INLINE V(f) V(sigmoid)(V(f) x) {
 	q = V(mul)(over, p);
 	return V(fma)(V(fnma)(q, e, V(sub)(over, q)), p, q);
 }
-/* ==== end exp.inl ==== */
 /* ==== begin src/2_core/math/log.inl ==== */
 /* Logarithms; see basics.inl. */
 
@@ -83340,7 +83012,6 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 	result = V(bit_or)(V(log_of)(e, f), V(sign_bit)(x));
 	return rare ? V(log_special)(u, result) : result;
 }
-/* ==== end log.inl ==== */
 /* ==== begin src/2_core/math/softplus.inl ==== */
 /* Needs exp.inl and log.inl; see basics.inl. */
 
@@ -83351,7 +83022,6 @@ DVTI_INLINE V(f) V(log1p)(V(f) x) {
 DVTI_INLINE V(f) V(softplus)(V(f) x) {
 	return V(add)(V(max)(V(zero)(), x), V(log1p)(V(exp_below)(V(bit_or)(V(set)(-0.f), x))));
 }
-/* ==== end softplus.inl ==== */
 /* ==== begin src/2_core/math/piecewise.inl ==== */
 /* tanh, erf and gelu by pieces: the size of the argument selects one of eight polynomials, which
    costs less than a division. Needs exp.inl; see basics.inl. The including file also defines
@@ -83472,7 +83142,6 @@ DVTI_INLINE V(f) V(gelu)(V(f) x) {
 	p = V(exp_scale_below)(V(fma)(w, high, rest), t);
 	return V(select)(V(lt)(x, V(zero)()), V(neg)(p), V(sub)(x, p));
 }
-/* ==== end piecewise.inl ==== */
 /* ==== begin src/2_core/math/angles.inl ==== */
 /* Sine, cosine and tangent; see basics.inl. The including file also defines V(far_angles)(x, done,
    &r, &low, &quarters). It sets the three results of dvti_reduce_angle (quarter_turns.inl) in lanes
@@ -83563,7 +83232,6 @@ DVTI_INLINE V(f) V(tan)(V(f) x) {
 }
 
 #undef DVTI_ANGLE_MOST
-/* ==== end angles.inl ==== */
 /* ==== begin src/2_core/math/arcs.inl ==== */
 /* Inverse trigonometric functions; see basics.inl. */
 
@@ -83643,7 +83311,6 @@ DVTI_INLINE V(f) V(atan2)(V(f) y, V(f) x) {
 #undef DVTI_PI_LOW
 #undef DVTI_HALF_PI
 #undef DVTI_HALF_PI_LOW
-/* ==== end arcs.inl ==== */
 /* ==== begin src/2_core/math/powers.inl ==== */
 /* Powers and hypotenuses, computed in doubles. Needs log.inl; see basics.inl. */
 
@@ -83784,7 +83451,6 @@ DVTI_INLINE V(f) V(hypot)(V(f) a, V(f) b) {
 }
 
 #undef DVTI_WIDE_STEP
-/* ==== end powers.inl ==== */
 /* ==== begin src/3_cpu/simd/division.inl ==== */
 /* Python's division of vectors of floats. */
 
@@ -83844,7 +83510,6 @@ DVTI_INLINE V(f) V(floor_div)(V(f) a, V(f) b) {
 	r = V(select)(V(other_side)(rest, b), V(sub)(r, V(set)(1)), r);
 	return V(select)(V(eq)(r, V(zero)()), V(sign_bit)(quotient), V(round)(r));
 }
-/* ==== end division.inl ==== */
 /* ==== begin src/3_cpu/simd/math64.inl ==== */
 /* Functions of vectors of doubles, like those of floats in 2_core/math. They use no tables, and
    branches only for rare arguments. If one rounding would cost too much accuracy, a number is
@@ -84234,7 +83899,6 @@ DVTI_INLINE V(d) V(dgelu)(V(d) x) {
 #undef DVTI_DLN2_REST
 #undef DVTI_DLN2_HIGH
 #undef DVTI_DLN2_LOW
-/* ==== end math64.inl ==== */
 /* ==== begin src/3_cpu/simd/angles64.inl ==== */
 /* Trigonometric functions of vectors of doubles, their inverses, atan2 and hypot; see
    math64.inl. */
@@ -84471,7 +84135,6 @@ DVTI_INLINE V(d) V(dhypot)(V(d) a, V(d) b) {
 #undef DVTI_DPI_LOW
 #undef DVTI_DHALF_PI
 #undef DVTI_DHALF_PI_LOW
-/* ==== end angles64.inl ==== */
 /* ==== begin src/3_cpu/simd/powers64.inl ==== */
 /* Powers of vectors of doubles, and Python's division; see math64.inl. */
 
@@ -84642,7 +84305,6 @@ DVTI_INLINE V(d) V(dfloor_div)(V(d) a, V(d) b) {
 #undef DVTI_D4
 #undef DVTI_D6
 #undef DVTI_DWHOLE
-/* ==== end powers64.inl ==== */
 /* ==== begin src/3_cpu/simd/elementwise.inl ==== */
 /* Elementwise operations of float32 and float64. Both include elementwise_type.inl. */
 
@@ -84926,7 +84588,6 @@ static dvti_loop_fn W(elementwise_of)(dvti_op op) {
 #undef DVTI_EXPAND
 #undef DVTI_HAS_W
 #undef DVTI_HAS_DVTI_NO_VECTOR
-/* ==== end elementwise_type.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 11 "src/3_cpu/simd/elementwise.inl"
 #endif
@@ -85216,7 +84877,6 @@ static dvti_loop_fn W(elementwise_of)(dvti_op op) {
 #undef DVTI_EXPAND
 #undef DVTI_HAS_W
 #undef DVTI_HAS_DVTI_NO_VECTOR
-/* ==== end elementwise_type.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 29 "src/3_cpu/simd/elementwise.inl"
 #endif
@@ -85228,7 +84888,6 @@ static dvti_loop_fn W(elementwise_of)(dvti_op op) {
 #undef DVTI_MASK_AND
 #undef DVTI_MASK_OR
 #undef DVTI_MASK_STORE
-/* ==== end elementwise.inl ==== */
 /* ==== begin src/3_cpu/simd/convert.inl ==== */
 /* Conversion of contiguous elements between dtypes, to floats, to doubles, and back. Results equal
    those of cpu_convert.c. The compiler vectorizes loops of 16 for conversions without a primitive
@@ -85385,7 +85044,6 @@ static bool V(store_row64)(void *dst, dvt_dtype dtype, int64_t n, const double *
 }
 
 #undef DVTI_LANES
-/* ==== end convert.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 16 "src/3_cpu/simd/isa_target.inl"
 #endif
@@ -86192,7 +85850,6 @@ static void G(dots)(const dvti_dots *p) {
 			for (j = 0; j < p->cols; j += DVTI_DOTS_COLS)
 				G(dots_tile)(DVTI_DOTS_ROWS, DVTI_DOTS_COLS, p, i, j);
 }
-/* ==== end gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 512 "src/3_cpu/simd/gemm_type.inl"
 #endif
@@ -86216,7 +85873,6 @@ static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),
 #undef DVTI_AHEAD
 #undef DVTI_HALF_ROWS
 #undef DVTI_HALF_AFTER_ROWS
-/* ==== end gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 80 "src/3_cpu/simd/gemm.inl"
 #endif
@@ -86953,7 +86609,6 @@ static void G(dots)(const dvti_dots *p) {
 			for (j = 0; j < p->cols; j += DVTI_DOTS_COLS)
 				G(dots_tile)(DVTI_DOTS_ROWS, DVTI_DOTS_COLS, p, i, j);
 }
-/* ==== end gemm_vectors.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 512 "src/3_cpu/simd/gemm_type.inl"
 #endif
@@ -86977,7 +86632,6 @@ static const dvti_simd_gemm G(kernels) = {sizeof(DVTI_E),
 #undef DVTI_AHEAD
 #undef DVTI_HALF_ROWS
 #undef DVTI_HALF_AFTER_ROWS
-/* ==== end gemm_type.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 100 "src/3_cpu/simd/gemm.inl"
 #endif
@@ -87003,7 +86657,6 @@ enum {
 #undef DVTI_TALL_REGS
 #undef DVTI_DOTS_ROWS
 #undef DVTI_DOTS_COLS
-/* ==== end gemm.inl ==== */
 /* ==== begin src/3_cpu/simd/winograd.inl ==== */
 /* Winograd's F(4 x 4, 3 x 3) for convolutions (dvt_simd_conv.h): transforms of 16 tiles at a time.
    Tiles of 6 x 6 inputs overlap by two and give 4 x 4 results:
@@ -87157,7 +86810,6 @@ static void V(winograd_results)(float *y, int64_t y_row, const float *m, int64_t
 static const dvti_simd_winograd V(winograd_table) = {
 	V(winograd_deinterleave), V(winograd_tiles), V(winograd_weights), V(winograd_results)};
 #undef DVTI_ROOT
-/* ==== end winograd.inl ==== */
 /* ==== begin src/3_cpu/simd/conv.inl ==== */
 /* The convolution kernels that dvt_simd_conv.h describes. V(conv_correlate) splits each row by
    lane; a register of sums covers DVTI_REG_F of the 16 lanes and each pass over all images fills
@@ -87343,7 +86995,6 @@ static void V(conv_copy_rows)(float *dst, int64_t dst_row, const float *src, int
 static const dvti_simd_conv V(conv_kernels) = {
 	V(conv_gather),       V(conv_scatter),   V(conv_filter), V(conv_correlate),
 	V(conv_reduce_lanes), V(conv_copy_rows), &V(winograd_table)};
-/* ==== end conv.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 25 "src/3_cpu/simd/isa_target.inl"
 #endif
@@ -87462,7 +87113,6 @@ DVTI_INLINE void V(update_adagrad)(const double *f, bool flag, int states, V(ste
 #undef DVTI_DECAY
 #undef DVTI_P
 #undef DVTI_AVERAGE
-/* ==== end optimizer_steps.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 3 "src/3_cpu/simd/optimizer.inl"
 #endif
@@ -87522,7 +87172,6 @@ static dvti_update_fn V(step_kernel)(dvti_op op, int states) {
 		return NULL;
 	}
 }
-/* ==== end optimizer.inl ==== */
 /* ==== begin src/2_core/math/box_muller.inl ==== */
 /* The transform of Box and Muller: two normal numbers from two 32-bit random numbers without sign.
    Needs log.inl; see basics.inl. tests/isa/test_normal.c has the largest error against the exact
@@ -87569,7 +87218,6 @@ DVTI_INLINE void V(normal_pair)(V(i) first, V(i) second, V(f) mean, V(f) deviati
 	*even = V(fma)(deviation, V(mul)(r, x), mean);
 	*odd = V(fma)(deviation, V(mul)(r, y), mean);
 }
-/* ==== end box_muller.inl ==== */
 /* ==== begin src/3_cpu/simd/random.inl ==== */
 /* Philox 4x32-10 for 16 counters at a time: uniform, normal and bernoulli in float32, with the bits
    of cpu_random.c. One group is the four 32-bit outputs of a counter:
@@ -87711,7 +87359,6 @@ static void V(random_f32)(const dvti_launch *launch, int64_t first, int64_t end,
 			memcpy(to, last, (size_t)left * sizeof *to);
 	}
 }
-/* ==== end random.inl ==== */
 /* ==== begin src/3_cpu/simd/transpose_reduce.inl ==== */
 /* Transpose-and-reduce: reduces the lanes of many vectors at once, each vector by itself. The order
    is that of V(lanes_max) and its like. Zipping vectors i and i + n/2 puts the lower and the upper
@@ -87878,7 +87525,6 @@ static void V(store_columns)(const float *columns, float *y, int64_t step, int64
 		for (j = 0; j < rows; j++)
 			memcpy(y + j * step, tile + j * width, (size_t)n * sizeof *y);
 }
-/* ==== end transpose_reduce.inl ==== */
 /* ==== begin src/3_cpu/simd/softmax.inl ==== */
 /* softmax, log_softmax and logsumexp of rows of float32. A NaN or an infinite maximum makes the
    whole row NaN. Up to DVTI_SOFT_ROWS rows take each step together, which hides latencies:
@@ -88166,7 +87812,6 @@ static void V(softmax_columns)(const float *x, int64_t x_step, float *y, int64_t
 #undef DVTI_SOFT_ROWS
 #undef DVTI_SOFT_ELEMENTS
 #undef DVTI_SOFT_COLUMNS
-/* ==== end softmax.inl ==== */
 /* ==== begin src/3_cpu/simd/reduce.inl ==== */
 /* Reductions of float32: runs of one result (rows); reduce_columns.inl has neighboring results.
    Sums of four elements, or eight of 16 bits, are formed in float32, sums of those in float64. That
@@ -88742,7 +88387,6 @@ static void V(extreme_columns)(const dvti_reduction *given) {
 	for (j = 0; p.at && j < n; j++)
 		p.at[j] = place[j];
 }
-/* ==== end reduce_columns.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 383 "src/3_cpu/simd/reduce.inl"
 #endif
@@ -88825,7 +88469,6 @@ static dvti_reduce_kernel V(reduce)(dvti_op op) {
 #undef DVTI_REDUCE_AHEAD
 #undef DVTI_REDUCE_EACH
 #undef W
-/* ==== end reduce.inl ==== */
 /* ==== begin src/3_cpu/simd/pool.inl ==== */
 /* Pooling of planes of floats (dvti_pooling). Reduces the rows of a window to one row in a buffer,
    then its columns:
@@ -89043,7 +88686,6 @@ static dvti_pooling_fn V(pool)(dvti_op op) {
 		return NULL;
 	}
 }
-/* ==== end pool.inl ==== */
 /* ==== begin src/3_cpu/simd/scan.inl ==== */
 /* Running sums in float64 of neighboring lines: out = before + the sum of the line so far. It
    advances row by row, so that additions of different columns do not wait for each other:
@@ -89134,7 +88776,6 @@ static void V(store_sums)(void *dst, dvt_dtype dtype, int64_t n, const double *f
 			V(store_bf16_n)(half, n, odd);
 	}
 }
-/* ==== end scan.inl ==== */
 /* ==== begin src/3_cpu/simd/topk.inl ==== */
 /* Bounds and selection for cpu_topk.c: kth_bound finds a bound that few elements pass, above
    collects those that do. */
@@ -89208,7 +88849,6 @@ static int64_t V(above)(const float *x, int64_t n, float bound, bool below, uint
 	}
 	return found;
 }
-/* ==== end topk.inl ==== */
 /* ==== begin src/3_cpu/simd/sort_network.inl ==== */
 /* Sorts, ranks and selects in 16 columns at a time, without branches that depend on a single
    column:
@@ -89479,7 +89119,6 @@ static bool V(best_of_columns)(const float *x, int64_t n, int32_t number, int64_
 	}
 	return !V(mbits)(special);
 }
-/* ==== end sort_network.inl ==== */
 /* ==== begin src/3_cpu/simd/sort_quick.inl ==== */
 /* Sorts one long row of keys: quicksort until parts have at most DVTI_SORT_LEAF keys, then 16 of
    these at once by the network of sort_network.inl, each in a column. Only for ISA targets with a
@@ -89747,7 +89386,6 @@ static void V(sort_row)(int32_t *x, int64_t n, int32_t *lanes) {
 #define DVTI_QUICK_TABLE \
 	{ NULL, NULL, NULL, NULL }
 #endif
-/* ==== end sort_quick.inl ==== */
 /* ==== begin src/3_cpu/simd/reduce_f64.inl ==== */
 /* Reductions of float64. A run is accumulated in 4 x 8 lanes, which are joined in one order. Each
    of several neighboring results is one chain. Kernels of rows and cases of columns come from the
@@ -89969,7 +89607,6 @@ static dvti_reduce_kernel V(reduce_f64)(dvti_op op) {
 #undef DVTI_HIGHEST
 #undef DVTI_LOWEST
 #undef DVTI_COLUMN_F64
-/* ==== end reduce_f64.inl ==== */
 /* ==== begin src/3_cpu/simd/any_all.inl ==== */
 /* any and all of elements of every dtype. An element is nonzero if one of its bits is 1, except the
    sign of a float. any searches for a nonzero element, all for a zero one. The search works on
@@ -90084,7 +89721,6 @@ static void V(any_all_columns)(const dvti_reduction *given) {
 		}
 	}
 }
-/* ==== end any_all.inl ==== */
 #ifdef DEVTENSOR_LINES
 #line 41 "src/3_cpu/simd/isa_target.inl"
 #endif
@@ -90117,5 +89753,4 @@ static const dvti_simd V(table) = {
 	DVTI_TARGET_NAME,   DVTI_TARGET_NUMBER, V(gemm_tile_rows), V(gemm_panel_bytes),
 	V(elementwise_of), V(transpose),       V(load_row),       V(store_row),
 	&V(f64)};
-/* ==== end isa_target.inl ==== */
 #endif

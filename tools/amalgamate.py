@@ -163,7 +163,6 @@ class Paster:
         if len(self.conditions) != depth:
             die(f"src/{name} ends inside an #if", "the condition would cover the files after it",
                 "add the #endif")
-        self.out.append(f"/* ==== end {os.path.basename(name)} ==== */\n")
 
     def drop_line_directive(self):
         """Drops a directive that no line follows."""

@@ -16,8 +16,11 @@
      | warp 2  | warp 3  |
      +---------+---------+
 
-   Three (LARGE) or four stages of 64 bytes along k are in flight by cp.async. Elements outside of
-   the matrices are filled with zeros.
+   Stages are 64 bytes deep along k. Elements outside of the matrices are filled with zeros. 16-bit
+   elements arrive by cp.async, in three (LARGE) or four stages. float32 passes through registers,
+   where each element is rounded to TF32 once: a warp's fragments hold every element twice, and
+   ptxas rounds by two instructions. Slices of k wait in one (LARGE) or three sets of registers, and
+   shared memory has two stages. A slice is loaded at least one slice of arithmetic before its use.
 
    Shared memory is addressed in chunks of 16 bytes. A line is a row of a or a column of b.
 
@@ -36,7 +39,9 @@
 
 #define LARGE (ROWS == 128)
 #define LINES ROWS
-#define STAGES (LARGE ? 3 : 4)
+#define TF32 (D == DVT_F32)
+#define STAGES (TF32 ? 2 : LARGE ? 3 : 4)
+#define SETS (LARGE ? 1 : 3) /* slices in registers, for TF32 */
 #define WARP_LINES (LINES / 2)
 #define THREADS 128
 #define BYTES ((int)sizeof(dvti_stored<D>::type))
@@ -45,6 +50,7 @@
 #define STEP (32 / BYTES)           /* along k, of one instruction */
 #define SIDE (LINES * 64)           /* bytes of one operand in a stage */
 #define ACROSS (LINES * BYTES / 16) /* chunks per k */
+#define SHARE (LINES * 4 / THREADS) /* chunks per thread of one operand in a stage */
 
 /* ---- from global to shared memory ---- */
 /* The tile's operands, in elements. */
@@ -73,12 +79,33 @@ __device__ inline int dvti_mma_across(int k, int chunk) {
     return k * LINES * BYTES + (chunk ^ (BYTES == 2 ? k % 8 : k % 4 * 2)) * 16;
 }
 
-/* Copies 16 bytes, of which `there` elements exist. */
+#if TF32
+/* Loads a chunk, of which `there` elements exist. */
+__device__ inline void dvti_mma_load(uint4 &to, const float *from, int there) {
+    const unsigned *bits = (const unsigned *)from;
+    to = make_uint4(0, 0, 0, 0);
+    if (there >= CHUNK)
+        to = *(const uint4 *)from;
+    else if (there > 0)
+        to = make_uint4(bits[0], there > 1 ? bits[1] : 0, there > 2 ? bits[2] : 0, 0);
+}
+
+__device__ inline unsigned dvti_mma_round(unsigned v) {
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(v) : "f"(__uint_as_float(v)));
+    return v;
+}
+#else
+/* Copies a chunk, of which `there` elements exist. */
 __device__ inline void dvti_mma_copy(unsigned to, const void *from, int there) {
     const int bytes = there <= 0 ? 0 : there < CHUNK ? there * BYTES : 16;
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes)
                  : "memory");
 }
+
+__device__ inline void dvti_mma_copy(unsigned to, const void *from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+#endif
 
 /* This thread's first chunk of every stage, and the distance to the next one: in lines along k,
    else in k. */
@@ -88,23 +115,59 @@ template <bool ALONG_K> struct dvti_mma_share {
     static __device__ inline int chunk() { return (int)threadIdx.x % (ALONG_K ? 4 : ACROSS); }
 };
 
-/* Copies DEPTH of k of a tile's lines into a stage. `depth` of k (or more) and `lines` lines exist.
-   `from` is the thread's first element; `any` is a valid address for elements that do not exist. */
+template <bool ALONG_K> __device__ inline unsigned dvti_mma_spot(unsigned stage, int i) {
+    typedef dvti_mma_share<ALONG_K> share;
+    const int outer = share::outer() + i * share::OUTER_STEP;
+    return stage + (ALONG_K ? dvti_mma_along(outer, share::chunk())
+                            : dvti_mma_across(outer, share::chunk()));
+}
+
+/* Moves DEPTH of k of a tile's lines into a stage, or for TF32 into registers. `depth` of k (or
+   more) and `lines` lines exist; `whole`: DEPTH and LINES of them. `from` is the thread's first
+   element; `any` is a valid address for elements that do not exist. */
 template <bool ALONG_K>
-__device__ inline void dvti_mma_fetch(unsigned stage, const dvti_mm_element *from, int64_t stride,
+__device__ inline void dvti_mma_fetch(unsigned stage, uint4 (&held)[SHARE],
+                                      const dvti_mm_element *from, int64_t stride, bool whole,
                                       int lines, int64_t depth, const void *any) {
     typedef dvti_mma_share<ALONG_K> share;
-    const int left = depth < DEPTH ? (int)depth : DEPTH, chunk = share::chunk();
+    const int64_t next = share::OUTER_STEP * stride;
+    if (whole) {
 #pragma unroll
-    for (int outer = share::outer(), i = 0; i < LINES * 4 / THREADS;
-         i++, outer += share::OUTER_STEP) {
-        const int there =
-            outer < (ALONG_K ? lines : left) ? (ALONG_K ? left : lines) - chunk * CHUNK : 0;
-        dvti_mma_copy(stage +
-                          (ALONG_K ? dvti_mma_along(outer, chunk) : dvti_mma_across(outer, chunk)),
-                      there > 0 ? from + i * share::OUTER_STEP * stride : any, there);
+        for (int i = 0; i < SHARE; i++)
+#if TF32
+            held[i] = *(const uint4 *)(from + i * next);
+#else
+            dvti_mma_copy(dvti_mma_spot<ALONG_K>(stage, i), from + i * next);
+#endif
+        return;
+    }
+    const int left = depth < DEPTH ? (int)depth : DEPTH;
+    const int inner = (ALONG_K ? left : lines) - share::chunk() * CHUNK;
+#pragma unroll
+    for (int i = 0; i < SHARE; i++) {
+        const int outer = share::outer() + i * share::OUTER_STEP;
+        const int there = outer < (ALONG_K ? lines : left) ? inner : 0;
+#if TF32
+        dvti_mma_load(held[i], from + i * next, there);
+#else
+        dvti_mma_copy(dvti_mma_spot<ALONG_K>(stage, i), there > 0 ? from + i * next : any, there);
+#endif
     }
 }
+
+#if TF32
+/* Rounds what dvti_mma_fetch has loaded, and stores it into a stage. */
+template <bool ALONG_K>
+__device__ inline void dvti_mma_store(unsigned stage, const uint4 (&held)[SHARE]) {
+#pragma unroll
+    for (int i = 0; i < SHARE; i++)
+        asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(
+                         dvti_mma_spot<ALONG_K>(stage, i)),
+                     "r"(dvti_mma_round(held[i].x)), "r"(dvti_mma_round(held[i].y)),
+                     "r"(dvti_mma_round(held[i].z)), "r"(dvti_mma_round(held[i].w))
+                     : "memory");
+}
+#endif
 
 /* ---- from shared memory to fragments ---- */
 __device__ inline void dvti_mma_ldmatrix(unsigned at, unsigned (&to)[4]) {
@@ -159,11 +222,6 @@ __device__ inline void dvti_mma_fragment(unsigned stage, int first, int line, in
             to[i] = dvti_mma_word(stage + (IS_B ? i % 2 : i / 2) * 4 * LINES * 4 +
                                   (chunk / 8 * 8 + (chunk % 8 ^ lane_terms)) * 16);
         }
-    }
-    if constexpr (BYTES == 4) {
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(to[i]) : "f"(__uint_as_float(to[i])));
     }
 }
 
@@ -240,11 +298,12 @@ __device__ inline void dvti_mma_put(const dvti_kmatmul &p, const dvti_mm_job &at
 
 extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3)
     dvti_matmul_mma(const dvti_kmatmul p) {
-    alignas(128) __shared__ unsigned char tiles[STAGES][2][SIDE];
+    constexpr int OPERANDS = STAGES * 2 * SIDE, RESULTS = WARP_LINES * PITCH * 4;
+    alignas(128) __shared__ unsigned char tiles[OPERANDS > RESULTS ? OPERANDS : RESULTS];
     const int64_t job = (int64_t)blockIdx.y * gridDim.x + blockIdx.x;
     const int warp = (int)threadIdx.x / 32, row = warp / 2 * WARP_LINES,
               col = warp % 2 * WARP_LINES;
-    const unsigned shared = (unsigned)__cvta_generic_to_shared(&tiles[0][0][0]);
+    const unsigned shared = (unsigned)__cvta_generic_to_shared(tiles);
     if (job >= p.jobs)
         return;
     const dvti_mm_job at = dvti_mm_locate(p, job);
@@ -263,22 +322,46 @@ extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3)
                                 at.k * p.b_k + b_share::outer() * b_stride +
                                 b_share::chunk() * CHUNK;
     int64_t to_fetch = at.k_end - at.k, to_compute = to_fetch; /* along k */
-    int filled = 0, used = 0;                                  /* stages */
     float sum[WARP_LINES / 16][WARP_LINES / 8][4] = {};
+    auto fetch = [&](unsigned stage, uint4(&held)[2][SHARE]) {
+        if (to_fetch <= 0)
+            return;
+        const bool whole = to_fetch >= DEPTH;
+        dvti_mma_fetch<A_ALONG_K>(stage, held[0], a, a_stride, whole && rows == LINES, rows,
+                                  to_fetch, p.a);
+        dvti_mma_fetch<B_ALONG_K>(stage + SIDE, held[1], b, b_stride, whole && cols == LINES, cols,
+                                  to_fetch, p.b);
+        a += a_step;
+        b += b_step;
+        to_fetch -= DEPTH;
+    };
+#if TF32
+    unsigned stage = shared;
+    uint4 held[SETS][2][SHARE];
+#pragma unroll
+    for (int set = 0; set < SETS; set++)
+        fetch(0, held[set]);
+    while (to_compute > 0)
+#pragma unroll
+        for (int set = 0; set < SETS && to_compute > 0; set++) {
+            dvti_mma_store<A_ALONG_K>(stage, held[set][0]);
+            dvti_mma_store<B_ALONG_K>(stage + SIDE, held[set][1]);
+            fetch(0, held[set]);
+            __syncthreads(); /* a thread that is one slice ahead writes the other stage */
+            dvti_mma_stage(stage, stage + SIDE, row, col, sum);
+            to_compute -= DEPTH;
+            stage = shared + (stage == shared ? 2 * SIDE : 0);
+        }
+#else
+    uint4 none[2][SHARE];
+    int filled = 0, used = 0; /* stages */
     for (int iteration = 0; to_compute > 0; iteration++) {
         if (iteration >= STAGES - 1) {
             asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2) : "memory");
             __syncthreads(); /* all have read the stage to be filled */
         }
-        if (to_fetch > 0) {
-            const unsigned stage = shared + filled * 2 * SIDE;
-            dvti_mma_fetch<A_ALONG_K>(stage, a, a_stride, rows, to_fetch, p.a);
-            dvti_mma_fetch<B_ALONG_K>(stage + SIDE, b, b_stride, cols, to_fetch, p.b);
-            a += a_step;
-            b += b_step;
-            to_fetch -= DEPTH;
-            filled = filled + 1 == STAGES ? 0 : filled + 1;
-        }
+        fetch(shared + filled * 2 * SIDE, none);
+        filled = filled + 1 == STAGES ? 0 : filled + 1;
         asm volatile("cp.async.commit_group;" ::
                          : "memory"); /* also when empty: the wait counts one group per iteration */
         if (iteration >= STAGES - 1) {
@@ -288,5 +371,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, LARGE ? 2 : 3)
             used = used + 1 == STAGES ? 0 : used + 1;
         }
     }
-    dvti_mma_put(p, at, (float *)&tiles[0][0][0], warp, sum);
+#endif
+    dvti_mma_put(p, at, (float *)tiles, warp, sum);
 }

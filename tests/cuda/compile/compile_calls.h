@@ -418,6 +418,24 @@ static void sums_over_devices(void) {
     }
 }
 
+static void of_tensor_cores(dvt_dtype dtype) {
+    dvt_matmul(given(DVT_SHAPE(128, 128), dtype), given(DVT_SHAPE(128, 256), dtype));
+    plain_conv(given(DVT_SHAPE(2, 16, 16, 16), dtype), given(DVT_SHAPE(32, 16, 3, 3), dtype));
+}
+
+/* float32 rounded to TF32: the tiles of mma.sync, also at the sizes that 9.0 leaves to wgmma. */
+static void tf32_products(void) {
+    dvt_allow_tf32(true);
+    of_tensor_cores(DVT_F32);
+    large_product(DVT_F32, true, false, false);
+    if (full) {
+        products(DVT_F32);
+        convolutions(DVT_F32);
+        large_products(DVT_F32);
+    }
+    dvt_allow_tf32(false);
+}
+
 /* ---- all subjects ---- */
 static bool wanted(const char *subject) {
     return !only || strcmp(only, subject) == 0;
@@ -461,6 +479,7 @@ static void compute_some(void) {
     by_dtype("matmul", products, others, n);
     by_dtype("matmul", large_products, small_floats, full ? 2 : 1);
     once("matmul", copied_products);
+    once("matmul", tf32_products);
     by_dtype("conv", convolutions, tensor_core, products_of);
     by_dtype_far("reduce", reductions, floats, n);
     by_dtype_far("reduce", reductions, others, n);
@@ -485,11 +504,6 @@ static void compute_some(void) {
 
 /* ---- the families, each once ---- */
 
-static void of_tensor_cores(dvt_dtype dtype) {
-    dvt_matmul(given(DVT_SHAPE(128, 128), dtype), given(DVT_SHAPE(128, 256), dtype));
-    plain_conv(given(DVT_SHAPE(2, 16, 16, 16), dtype), given(DVT_SHAPE(32, 16, 3, 3), dtype));
-}
-
 static void every_family(void) {
     dvt_array *x = given(DVT_SHAPE(64, 64), DVT_F32);
     dvt_pool2d_options p;
@@ -506,6 +520,7 @@ static void every_family(void) {
     of_tensor_cores(DVT_F32); /* whose tiles are float32 sums */
     of_tensor_cores(DVT_F16);
     large_product(DVT_F16, true, false, false);
+    tf32_products();
     dvt_max_pool2d(given(DVT_SHAPE(2, 3, 8, 8), DVT_F32), &p);
     expressions(DVT_F32);
     dvti_take_add(x, given(DVT_SHAPE(64), DVT_I64), 0, 10); /* index, sort */
