@@ -35273,7 +35273,7 @@ static const struct {
 "}\n",
 ""};
 static const struct {
-    char part0[4093], part1[4052], part2[2717], end[1];
+    char part0[4060], part1[4052], part2[2717], end[1];
 } dvti_cuda_text_matmul_mma_cu = {
 "#line 1 \"matmul_mma.cu\"\n"
 "#line 40\n"
@@ -35313,11 +35313,10 @@ static const struct {
 "#if TF32\n\n"
 "__device__ inline void dvti_mma_load(uint4 &to, const float *from, int there) {\n"
 	"const unsigned *bits = (const unsigned *)from;\n"
-	"to = make_uint4(0, 0, 0, 0);\n"
 	"if (there >= CHUNK)\n"
 		"to = *(const uint4 *)from;\n"
-	"else if (there > 0)\n"
-		"to = make_uint4(bits[0], there > 1 ? bits[1] : 0, there > 2 ? bits[2] : 0, 0);\n"
+	"else\n"
+		"to = uint4{there > 0 ? bits[0] : 0, there > 1 ? bits[1] : 0, there > 2 ? bits[2] : 0, 0};\n"
 "}\n\n"
 "__device__ inline unsigned dvti_mma_round(unsigned v) {\n"
 	"asm(\"cvt.rna.tf32.f32 %0, %1;\" : \"=r\"(v) : \"f\"(__uint_as_float(v)));\n"
@@ -35402,7 +35401,7 @@ static const struct {
 	"asm volatile(\"ld.shared.b32 %0, [%1];\" : \"=r\"(v) : \"r\"(at) : \"memory\");\n"
 	"return v;\n"
 "}\n"
-"#line 202\n"
+"#line 201\n"
 "template <bool ALONG_K, bool IS_B>\n"
 "__device__ inline void dvti_mma_fragment(unsigned stage, int first, int line, int step,\n"
 										 "unsigned (&to)[4]) {\n"

@@ -83,11 +83,10 @@ __device__ inline int dvti_mma_across(int k, int chunk) {
 /* Loads a chunk, of which `there` elements exist. */
 __device__ inline void dvti_mma_load(uint4 &to, const float *from, int there) {
     const unsigned *bits = (const unsigned *)from;
-    to = make_uint4(0, 0, 0, 0);
     if (there >= CHUNK)
         to = *(const uint4 *)from;
-    else if (there > 0)
-        to = make_uint4(bits[0], there > 1 ? bits[1] : 0, there > 2 ? bits[2] : 0, 0);
+    else
+        to = uint4{there > 0 ? bits[0] : 0, there > 1 ? bits[1] : 0, there > 2 ? bits[2] : 0, 0};
 }
 
 __device__ inline unsigned dvti_mma_round(unsigned v) {

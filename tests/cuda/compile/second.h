@@ -29,9 +29,9 @@ __device__ float2 make_float2(float, float);
     __device__ float name##f(float, float);                                                        \
     __device__ double name(double, double);
 OF_ONE(acos) OF_ONE(asin) OF_ONE(atan) OF_ONE(ceil) OF_ONE(cos) OF_ONE(cosh) OF_ONE(erf)
-OF_ONE(exp) OF_ONE(exp2) OF_ONE(expm1) OF_ONE(fabs) OF_ONE(floor) OF_ONE(log) OF_ONE(log10)
-OF_ONE(log1p) OF_ONE(log2) OF_ONE(rint) OF_ONE(sin) OF_ONE(sinh) OF_ONE(sqrt) OF_ONE(tan)
-OF_ONE(tanh) OF_ONE(trunc)
+OF_ONE(erfc) OF_ONE(exp) OF_ONE(exp2) OF_ONE(expm1) OF_ONE(fabs) OF_ONE(floor) OF_ONE(log)
+OF_ONE(log10) OF_ONE(log1p) OF_ONE(log2) OF_ONE(rint) OF_ONE(sin) OF_ONE(sinh) OF_ONE(sqrt)
+OF_ONE(tan) OF_ONE(tanh) OF_ONE(trunc)
 OF_TWO(atan2) OF_TWO(copysign) OF_TWO(fmax) OF_TWO(fmin) OF_TWO(fmod) OF_TWO(hypot) OF_TWO(pow)
 #undef OF_ONE
 #undef OF_TWO
