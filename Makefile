@@ -331,9 +331,8 @@ clean:
 
 # The object gets the time when its compilation began: a header that was written during the
 # compilation is newer, and the object is compiled again. tests/compile reads the warnings, because
-# some need an optimizing compiler, which takes a minute. GCC takes 8 s more for the indentation of
-# a file of this size; tests/compile checks it.
-WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wvla -Wno-misleading-indentation
+# some need an optimizing compiler, which takes a minute.
+WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wvla
 $B/devtensor.o: tests/implementation.c devtensor.h Makefile
 	@mkdir -p $(@D)
 	@touch $@.began

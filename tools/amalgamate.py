@@ -30,6 +30,14 @@ SECTION_BEGIN = """#define DVTI_SECTION
 #error "devtensor: DEVTENSOR_FILE names another file than this one"
 #endif
 """
+# Written behind the line that begins the implementation.
+IMPLEMENTED = "#define DEVTENSOR_IMPLEMENTED\n"
+NUMBERED = """/* -Wall of GCC's C compiler compares the indentation of all lines, which takes it ten seconds in a
+   file of this size. It does not compare after a #line, so this one repeats the number. */
+#if defined(__GNUC__) && !defined(__clang__) && !defined(DEVTENSOR_LINES)
+#line {number}
+#endif
+"""
 PUBLIC_SYSTEM_HEADERS = {"stdbool.h", "stddef.h", "stdint.h"}
 LINES_PER_FILE = 1000
 LITERAL = 4095  # what ISO C guarantees, the final 0 not counted
@@ -219,7 +227,10 @@ class Paster:
                 "include it, or change SECTION")
         tail = (f"#else /* src/{SECTION}, for which the header includes itself */\n"
                 f"#undef DVTI_SECTION\n{self.section}#endif\n")
-        return head + "".join(self.out) + tail
+        before, behind = (head + "".join(self.out) + tail).split(IMPLEMENTED)
+        before += IMPLEMENTED
+        number = before.count("\n") + NUMBERED.count("\n")  # of the #endif
+        return before + NUMBERED.format(number=number) + behind
 
     def follow_conditions(self, code, number):
         found = CONDITIONAL.match(code[number - 1])

@@ -40,12 +40,13 @@ settle() {
 declarations() { "$@" $W -Wconversion -Wsign-conversion -I. -fsyntax-only $T/declarations.c; }
 implementation() { out=$1; shift; "$@" $W -I. -c tests/implementation.c -Itests -o "$out"; }
 # The same without code generation: all warnings except those of the optimizer.
-parsed() { shift; "$@" $W -I. -fsyntax-only tests/implementation.c -Itests; }
+parsed() { shift; "$@" $W -I. -fsyntax-only $T/parsed.c -Itests; }
 if [ -n "${DVT_TEST_FULL:-}" ]; then
     FULL=1 brief=implementation small=
 else
     FULL= brief=parsed small=-DDEVTENSOR_NO_SIMD
 fi
+least="${small:+$small -DDEVTENSOR_NO_FORMATS -DDEVTENSOR_NO_NN}"
 smoke() { # in its own directory, because it writes a file
     mkdir -p "$1"
     folder=$1
@@ -149,9 +150,7 @@ for compiler in gcc clang; do
     for std in c99 ${FULL:+c11} c17; do
         start declarations.$compiler.$std declarations $compiler -std=$std -Wstrict-prototypes
         [ -n "$FULL" ] || [ $std = c99 ] || continue
-        how=$brief # GCC compiles it in other cases
-        [ $compiler.$std != clang.c99 ] || how=implementation
-        start implementation.$compiler.$std $how "$D/$compiler.$std.o" $compiler -std=$std \
+        start implementation.$compiler.$std $brief "$D/$compiler.$std.o" $compiler -std=$std \
             -Wstrict-prototypes
     done
 done
@@ -166,10 +165,11 @@ for compiler in g++ clang++; do
     done
     start implementation.$compiler.c++17 $brief "$D/$compiler.o" $compiler -x c++ -std=c++17
     [ -z "$FULL$(echo $compiler | grep ^c)" ] ||
-        start smoke.$compiler smoke "$D/smoke.$compiler" $compiler -x c++ -std=c++17
+        start smoke.$compiler smoke "$D/smoke.$compiler" $compiler -x c++ -std=c++17 \
+            $small
     [ -z "$FULL$(echo $compiler | grep ^g)" ] ||
         start later.$compiler program "$D/later.$compiler" $T/later.c $compiler -x c++ -std=c++17 \
-            $small
+            $least
     start kernels.$compiler program "$D/kernels.$compiler" $T/kernels.c $compiler -x c++ -std=c++17
 done
 # Some warnings need an optimizing compiler.
@@ -217,10 +217,10 @@ fast=$CC
 # ---- several translation units ----
 start two_units two_units "$D/two" "$LIBRARY" $CC
 start static_twice two_units "$D/static" "" $fast -std=gnu99 -DDEVTENSOR_STATIC $small
-start later program "$D/later" $T/later.c $fast -std=gnu99 $small
+start later program "$D/later" $T/later.c $fast -std=gnu99 $least
 start kernels program "$D/kernels" $T/kernels.c $CC $W
 start alone alone $fast
-start once once $fast ${FULL:+-O2}
+start once once $fast ${FULL:+-O2} $small
 start optimized optimized "$LIBRARY"
 start renamed renamed $CC
 has g++ && start two_units_cxx two_units "$D/two_cxx" "$LIBRARY" g++ -x c++ -std=c++11
@@ -231,6 +231,7 @@ switches="$switches NO_STDERR LINES"
 half="-DDEVTENSOR_NO_THREADS -DDEVTENSOR_NO_FILES -DDEVTENSOR_NO_AVX512"
 half="$half -DDEVTENSOR_NO_CALL_SITES -DDEVTENSOR_LINES"
 other_half="-DDEVTENSOR_NO_CUDA -DDEVTENSOR_NO_NN -DDEVTENSOR_PLAIN_TARGET -DDEVTENSOR_NO_STDERR"
+other_half="$other_half $small"
 all=""
 for switch in $switches; do
     if [ -n "$FULL" ]; then
@@ -251,7 +252,7 @@ for compiler in gcc ${FULL:+clang}; do
     if echo 'int main(void) { return 0; }' |
         $compiler -fopenmp -x c - -o "$D/omp.$compiler" 2>/dev/null; then
         start openmp.$compiler program "$D/openmp.$compiler" $T/openmp.c $compiler -std=gnu99 \
-            -fopenmp $small
+            -fopenmp $least
     else
         skip compile.openmp.$compiler "$compiler has no OpenMP here"
     fi
