@@ -1,7 +1,7 @@
 /* Tests of internals that no public function shows alone: random number generators, checked
    sizes, 16-bit floats, parsing. A private copy of the library in this file makes the internals
    visible. */
-#define DEVTENSOR_STATIC
+#include "private_copy.h"
 #include "dvt_host.h"
 #include "dvt_test.h"
 
@@ -296,30 +296,6 @@ static void base_count_warnings(void *user, dvt_log_level level, const char *mes
     (void)message;
     base_messages++;
     base_warnings += level == DVT_LOG_WARNING;
-}
-
-static void check_isa(const char *wanted, const char *got, int warnings) {
-    setenv("DEVTENSOR_ISA", wanted, 1);
-    dvti_atomic_store(&dvti_simd_choice, 0); /* the state before the first use */
-    base_warnings = 0;
-    CHECK_STR(dvt_cpu_isa(), got);
-    CHECK_INT(base_warnings, warnings);
-}
-
-DVT_TEST(base_isa_of_the_environment) {
-    const dvti_simd *target[4];
-    int n = dvti_simd_targets(target), k;
-    const char *best = n ? target[0]->name : "reference";
-    dvt_set_logger(base_count_warnings, NULL);
-    for (k = 0; k < n; k++)
-        check_isa(target[k]->name, target[k]->name, 0);
-    check_isa("reference", "reference", 0);
-    check_isa("mmx", best, 1);
-    check_isa("", best, 0);
-    unsetenv("DEVTENSOR_ISA");
-    dvti_atomic_store(&dvti_simd_choice, 0);
-    CHECK_STR(dvt_cpu_isa(), best);
-    dvt_set_logger(NULL, NULL);
 }
 
 DVT_TEST(base_sizes) {

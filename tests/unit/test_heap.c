@@ -1,7 +1,6 @@
 /* Tests of the memory that cpu() caches: which blocks it reuses, which it frees and when, and which
    allocator is called. */
-#define DEVTENSOR_STATIC
-#define DEVTENSOR_NO_SIMD /* the copy compiles in a quarter of the time */
+#include "private_copy.h"
 #include "dvt_host.h"
 #include "dvt_test.h"
 #include <pthread.h>

@@ -1,7 +1,6 @@
 /* Tests of commands that fail in the queue of a virtual GPU. Injecting failures needs a private
    copy of the library. The harness counts the checks of this file, but cannot read its arrays. */
-#define DEVTENSOR_STATIC
-#define DEVTENSOR_NO_SIMD /* the copy compiles in a quarter of the time */
+#include "private_copy.h"
 #include "dvt_test.h"
 
 static void break_next(int gpu) {

@@ -5,12 +5,7 @@
 #if !defined(_GNU_SOURCE)
 #define _GNU_SOURCE 1 /* for cpu_set_t */
 #endif
-#define DEVTENSOR_STATIC
-#define DEVTENSOR_NO_SIMD /* the copy compiles in a quarter of the time */
-#undef DEVTENSOR_NO_CUDA
-#define DEVTENSOR_NO_CUDA
-#undef DEVTENSOR_NO_NN
-#define DEVTENSOR_NO_NN
+#include "private_copy.h"
 #if !defined(DEVTENSOR_NO_THREADS)
 #include <errno.h>
 #include <pthread.h>
