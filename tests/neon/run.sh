@@ -23,7 +23,8 @@ done
 rm -rf "$D"
 mkdir -p "$D"
 
-flags="-std=gnu11 -O1 -DDVTI_FN=extern -Isrc -I. -Itests"
+flags="-std=gnu11 -O1 -DDVTI_FN=extern -DDEVTENSOR_NO_NN -DDEVTENSOR_NO_FORMATS -DDEVTENSOR_NO_CUDA"
+flags="$flags -Isrc -I. -Itests"
 build() {
     printf '#define DEVTENSOR_IMPLEMENTATION\n#include "devtensor_spine.h"\n' >"$D/library.c"
     $CROSS $flags -c "$D/library.c" -o "$D/library.o" &&

@@ -43,6 +43,8 @@ threads_devices trainer views virtual virtual_failing warnings"
 files=$(for subject in $SUBJECTS; do echo "tests/unit/test_$subject.c"; done)
 level=0 # of the host's code; kernels are optimized at every level
 [ -z "${DVT_TEST_FULL:-}" ] || files=$(ls tests/unit/*.c) level=1
+# This processor cannot run the kernels for AVX-512: leaves out compiling them.
+grep -q avx512 /proc/cpuinfo 2>/dev/null || flags="$flags -DDEVTENSOR_NO_AVX512"
 build() {
     $CROSS $flags -O$level -c tests/implementation.c -o "$D/devtensor.o" &&
         $CROSS $flags -O0 -c tests/dvt_test.c -o "$D/dvt_test.o" || return 1
