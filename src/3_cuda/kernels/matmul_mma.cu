@@ -18,8 +18,8 @@
 
    Stages are 64 bytes deep along k. Elements outside of the matrices are filled with zeros. 16-bit
    elements arrive by cp.async, in three (LARGE) or four stages. float32 passes through registers,
-   where each element is rounded to TF32 once: a warp's fragments hold every element twice, and
-   ptxas rounds by two instructions. Slices of k wait in one (LARGE) or three sets of registers, and
+   where each element is rounded to TF32 once. (Fragments hold each element twice in a block, and
+   ptxas rounds by up to four instructions.) One (LARGE) or three slices of k wait in registers, and
    shared memory has two stages. A slice is loaded at least one slice of arithmetic before its use.
 
    Shared memory is addressed in chunks of 16 bytes. A line is a row of a or a column of b.
