@@ -88,6 +88,8 @@ def least_time(row, gpu):
         rate = spec["macs16"]
     elif "tf32" in name:
         rate = spec["macs_tf32"]
+    elif "in TF32 parts" in name:
+        rate = spec["macs_tf32"] / 3  # three products
     return max(moved, numbers.get("least macs", 0) / (rate * PROCESSORS * spec["ghz"] * 1e3))
 
 
