@@ -3579,7 +3579,7 @@ template <class T> inline T *dvt_retain(T *object) {
 #define DEVTENSOR_IMPLEMENTED
 /* -Wall of GCC's C compiler compares the indentation of all lines, which takes it ten seconds in a
    file of this size. It does not compare after a #line, so this one repeats the number. */
-#if defined(__GNUC__) && !defined(__clang__) && !defined(DEVTENSOR_LINES)
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus) && !defined(DEVTENSOR_LINES)
 #line 3584
 #endif
 /* ==== begin src/0_api/dvt_call_sites_off.h ==== */

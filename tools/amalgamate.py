@@ -35,7 +35,7 @@ IMPLEMENTED = "#define DEVTENSOR_IMPLEMENTED\n"
 NUMBERED = """\
 /* -Wall of GCC's C compiler compares the indentation of all lines, which takes it ten seconds in a
    file of this size. It does not compare after a #line, so this one repeats the number. */
-#if defined(__GNUC__) && !defined(__clang__) && !defined(DEVTENSOR_LINES)
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus) && !defined(DEVTENSOR_LINES)
 #line {number}
 #endif
 """
