@@ -4,11 +4,14 @@
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
 int misleading(int condition);
 
+/* clang-format off */
 int misleading(int condition) {
     int value = 0;
     if (condition)
         value = 1;
-    value += 2;
+        value += 2;
     return value;
 }
+
+/* clang-format on */
 #endif
